@@ -105,6 +105,11 @@ class Recorder {
   virtual sys::Result<void> Sync() = 0;
   virtual void Unmounted() = 0;
   virtual const Counters& counters() const = 0;
+  virtual Position position() const = 0;
+  virtual uint64_t next_object() const = 0;
+  virtual uint64_t next_pack() const = 0;
+  // An earlier turn's owner, whose left-over processes' touches stay in that turn's lane.
+  virtual void AddLaneOwner(Lane lane, uint32_t pid, const std::string& token) = 0;
 };
 
 }  // namespace record
