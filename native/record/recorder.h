@@ -20,6 +20,7 @@ namespace record {
 struct Options {
   int store_fd = -1;     // the store folder; the recorder never uses a path to it
   int project_fd = -1;   // the project folder under the mount
+  uint64_t session = 0;  // random number of this mount, into every FileHeader and pack header; never 0
   uint64_t next_object = 2;
   uint64_t next_seq = 1;
   uint64_t next_pack = 1;
