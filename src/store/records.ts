@@ -163,12 +163,16 @@ export interface PostState {
 	seq: bigint;
 	/** Entries: which object the name meant, or null. Objects: themselves, or null when gone. */
 	object: ObjectId | null;
+	/** What it was can't be told: somebody else changed it before it was looked at, or an object unknown to the history is there. */
+	unknown: boolean;
 	mode: number;
 	uid: number;
 	gid: number;
 	size: bigint;
 	mtimeNs: bigint;
 	ctimeNs: bigint;
+	/** Where it was found: a path in the project, or below the store for a preserved file. An entry's own path when it was free. */
+	path: ByteString;
 }
 
 export interface ProcessInfo {
