@@ -2,7 +2,11 @@
 // Its only caller on a request's way is the gate, which holds the barrier shared for the whole execution
 // (capture, change on the project), so the epoch can't move in between.
 // Every function that returns an error has changed nothing on the project; the caller answers the request with that errno
-// and does not go on. With on_capture_failure = skip it returns ok and a Skipped record is in the journal instead.
+// and does not go on. With on_capture_failure = skip it returns ok and a Skipped record is in the journal instead; only when
+// the journal itself can't take that record does it fail all the same (never silent).
+//
+// Call everything with the engine's own credentials (no fsuid of the caller: the store is 0700) and without holding the
+// lock of any object: these functions lock one object at a time.
 #pragma once
 
 #include <atomic>
@@ -50,6 +54,7 @@ struct Position {
 struct Removed {
   bool nameless = false;   // born in this span: kept in the store only until the kernel forgets it (ForgetNameless)
   std::string place;       // below the store; empty: the bytes were copied, the file is really gone
+  sys::UniqueFd pin;       // O_PATH descriptor of it when `place` is empty: nothing else leads to the inode any more
 };
 
 struct Counters {
@@ -105,6 +110,9 @@ class Recorder {
   // Pre-images and journal to stable storage, if anything was appended since the last call.
   virtual sys::Result<void> Sync() = 0;
   virtual void Unmounted() = 0;
+  // Stores the present time in the store's `heartbeat` file: the engine was alive and is the author of changes up to now.
+  // Call after each change on the project, before the reply. A clock read and a store, no I/O.
+  virtual void Heartbeat() = 0;
   virtual const Counters& counters() const = 0;
   virtual Position position() const = 0;
   virtual uint64_t next_object() const = 0;
