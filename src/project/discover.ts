@@ -7,12 +7,12 @@
  */
 import { lstatSync, realpathSync } from "node:fs";
 import { homedir } from "node:os";
-import { dirname, relative, resolve } from "node:path";
-import { listRuntimeInfos, type RuntimeInfo, readRuntimeInfo } from "../daemon/runtime-files.js";
+import { dirname, join, relative, resolve } from "node:path";
+import { listRuntimeInfos, readRuntimeInfo } from "../daemon/runtime-files.js";
 import { TurnfsError } from "../errors.js";
 import { findGitTop } from "./git-top.js";
 import { type MountEntry, mountOf, readMounts, TURNFS_TYPE, turnfsMounts } from "./mount-table.js";
-import { findStore, type StorePlace } from "./store-place.js";
+import { findStore, INSIDE_NAME, type StorePlace } from "./store-place.js";
 
 export interface ProjectPlace {
 	/** Real path of the project folder. */
@@ -23,7 +23,7 @@ export interface ProjectPlace {
 	below: string;
 	/** What made it the project. */
 	by: "mount" | "store" | "git" | "folder";
-	/** null: no store yet, or it is known only to the daemon (mounted). */
+	/** null: no store yet. */
 	store: StorePlace | null;
 }
 
@@ -49,8 +49,8 @@ export function resolveFolder(dir: string, mounts: MountEntry[]): string {
 	return real;
 }
 
-function noteOfMount(mount: MountEntry, notes: RuntimeInfo[]): RuntimeInfo | undefined {
-	return notes.find((note) => note.mountpoint === mount.at);
+function storeAt(path: string, project: string): StorePlace {
+	return { path, kind: path === join(project, INSIDE_NAME) ? "inside" : "state", exists: true };
 }
 
 function mountpointOf(project: string, mounts: MountEntry[]): string | null {
@@ -68,9 +68,10 @@ export function findProject(
 	const real = resolveFolder(dir, mounts);
 	const mount = mountOf(real, mounts);
 	if (mount?.type === TURNFS_TYPE) {
-		const note = noteOfMount(mount, listRuntimeInfos());
-		const store: StorePlace | null = note ? { path: note.store, kind: "option", exists: true } : null;
+		const note = listRuntimeInfos().find((info) => info.mountpoint === mount.at);
 		const project = note?.project ?? mount.source;
+		// Without a note (the runtime folder was emptied) a store inside the project stays hidden under the mount.
+		const store = note ? storeAt(note.store, project) : findStore(project, env);
 		return { project, mountpoint: mount.at, below: relative(mount.at, real), by: "mount", store };
 	}
 	const device = lstatSync(real).dev;
@@ -85,13 +86,16 @@ export function findProject(
 }
 
 /**
- * As findProject, for verbs that need one.
+ * As findProject, for verbs that need one with a history.
  * @throws TURNFS_NOT_A_PROJECT
  */
-export function requireProject(dir: string, env: NodeJS.ProcessEnv = process.env): ProjectPlace {
+export function requireProject(
+	dir: string,
+	env: NodeJS.ProcessEnv = process.env,
+): ProjectPlace & { store: StorePlace } {
 	const found = findProject(dir, env);
-	if (found === null) throw new TurnfsError("TURNFS_NOT_A_PROJECT", { path: resolve(dir) });
-	return found;
+	if (found === null || found.store === null) throw new TurnfsError("TURNFS_NOT_A_PROJECT", { path: resolve(dir) });
+	return { ...found, store: found.store };
 }
 
 /** As findProject, for verbs that may start a new project: the git work tree's top, else the folder itself. */

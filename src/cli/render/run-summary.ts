@@ -1,0 +1,32 @@
+import type { ShowResponse } from "../../daemon/api.js";
+import { colorsFor, STDERR } from "../output.js";
+import { groupByCommand, renderChange, summarize } from "./changes.js";
+import { suggest } from "./commands.js";
+import { shortCommand } from "./names.js";
+
+const MAX_GROUPS = 8;
+const MAX_PATHS = 5;
+
+/** What `run` says on stderr when its turn has ended: what changed, by which command, and how to undo it. */
+export function renderRunSummary(shown: ShowResponse, folderOption: string | undefined): string {
+	const colors = colorsFor(STDERR);
+	const { turn, changes } = shown;
+	if (changes.length === 0) return `turnfs: turn ${turn} changed nothing.`;
+	const lines = [`turnfs: turn ${turn}: ${summarize(changes)}`];
+	const groups = groupByCommand(changes);
+	let shownCount = 0;
+	for (const { command, changes: list } of groups.slice(0, MAX_GROUPS)) {
+		lines.push(`  ${colors.bold(command === null ? "(process not known)" : shortCommand(command, 76))}`);
+		for (const change of list.slice(0, MAX_PATHS)) lines.push(`    ${renderChange(change, colors)}`);
+		if (list.length > MAX_PATHS) lines.push(colors.dim(`    … ${list.length - MAX_PATHS} more`));
+		shownCount += list.length;
+	}
+	if (groups.length > MAX_GROUPS)
+		lines.push(
+			colors.dim(`  … ${changes.length - shownCount} more changes by ${groups.length - MAX_GROUPS} other commands`),
+		);
+	const skipped = changes.filter((change) => change.skipped !== undefined).length;
+	if (skipped > 0) lines.push(colors.red(`  ${skipped} of them can't be put back: their content was not kept.`));
+	lines.push(`  Undo it: ${suggest("undo", folderOption)}   All of it: ${suggest(`show ${turn}`, folderOption)}`);
+	return lines.join("\n");
+}

@@ -1,0 +1,95 @@
+/**
+ * `run` and `shell`: a program's whole life as one turn. Mounts if needed, begins the turn, starts the program inside the mount,
+ * ends the turn when it (or we) are gone, says what changed, unmounts what it mounted.
+ */
+import { randomBytes } from "node:crypto";
+import { join } from "node:path";
+import type { DaemonClient } from "../daemon/client.js";
+import { TurnfsError } from "../errors.js";
+import { ancestors } from "../project/ancestors.js";
+import { type ChildEnd, runChild } from "./child.js";
+import { type Mounted, type MountOptions, mountProject, warnBehind } from "./connect.js";
+import { remark } from "./output.js";
+import { renderRunSummary } from "./render/run-summary.js";
+
+export interface TurnRun {
+	/** Program and arguments. */
+	command: string[];
+	label: string | null;
+	anchor: unknown;
+	mount: Omit<MountOptions, "ifNeeded" | "at">;
+	/** `-C` as it was given, for the commands that we suggest. */
+	folderOption: string | undefined;
+	/** Told once the turn is open. */
+	onBegin?: (turn: number) => void;
+}
+
+/** A program inside a turn finds here which one: project path and number. */
+const TURN_VARIABLE = "TURNFS_TURN";
+const PROJECT_VARIABLE = "TURNFS_PROJECT";
+
+/** @returns the program's status; 128+n for a signal, 126 or 127 when it could not be started */
+export async function runTurn(dir: string, run: TurnRun): Promise<number> {
+	const mounted = await mountProject(dir, { ...run.mount, ifNeeded: true });
+	const { place, client, mount } = mounted;
+	const cwd = join(mount.mountpoint, place.below);
+	try {
+		if (await isInsideOpenTurn(client, place.project)) return report(await runChild(run.command, cwd, process.env));
+		return await runOwnTurn(mounted, run, cwd);
+	} finally {
+		await client.close();
+	}
+}
+
+/** Whether we were started by the turn that is open: then the program is part of it. */
+async function isInsideOpenTurn(client: DaemonClient, project: string): Promise<boolean> {
+	const env = process.env;
+	if (env.TURNFS_RUN === undefined || env[PROJECT_VARIABLE] !== project) return false;
+	return (await client.status()).turn === Number(env[TURN_VARIABLE]);
+}
+
+async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: string): Promise<number> {
+	const token = randomBytes(16).toString("hex");
+	const begin = { label: run.label, anchor: run.anchor, ownerPid: process.pid, token };
+	const begun = await client.turnBegin(begin).catch(async (error: unknown) => {
+		// Nothing ran yet. What we mounted for it goes again; if even that fails, the first error is the one to tell.
+		if (mount.mountedNow) await client.umount({}).catch(() => {});
+		throw error;
+	});
+	const { turn } = begun;
+	const hold = await client.hold({ token, pid: process.pid, turn, unmount: mount.mountedNow });
+	// Our own ancestors wait for us, and the mount goes when we do.
+	const waiting = mount.mountedNow ? ancestors(process.pid) : [];
+	warnBehind(begun.behind.filter((p) => !waiting.includes(p.pid)));
+	run.onBegin?.(turn);
+	const env = { ...process.env, TURNFS_RUN: token, [TURN_VARIABLE]: String(turn), [PROJECT_VARIABLE]: place.project };
+	const status = report(await runChild(run.command, cwd, env));
+	try {
+		await client.turnEnd({ turn });
+		remark(renderRunSummary(await client.show(turn), run.folderOption));
+		if (mount.mountedNow) await unmountOrLeave(client, token);
+	} catch (error) {
+		// The program has run: its status is ours, whatever happened to us afterwards.
+		const known = TurnfsError.from(error, "TURNFS_DAEMON_FAILED", {
+			log: `${place.store?.path ?? "the store"}/daemon.log`,
+		});
+		remark(`turnfs: ${known.message} ${known.hint} (${known.code})`);
+	}
+	await hold.close();
+	return status;
+}
+
+/** Programs that still run inside keep it mounted; the daemon unmounts when the last of them has gone. */
+async function unmountOrLeave(client: DaemonClient, token: string): Promise<void> {
+	try {
+		await client.umount({ token });
+	} catch (error) {
+		if (!(error instanceof TurnfsError) || error.code !== "TURNFS_MOUNT_BUSY") throw error;
+		remark(`turnfs: ${error.message} It stays mounted until they have gone.`);
+	}
+}
+
+function report(end: ChildEnd): number {
+	if (end.failure !== null) remark(`turnfs: ${end.failure}`);
+	return end.status;
+}
