@@ -123,6 +123,20 @@ export const storedTurnSchema = z.object({
 });
 export type StoredTurn = z.output<typeof storedTurnSchema>;
 
+/** What the daemon hands to the engine with a span's beginning, to find it again in the journal. */
+export const spanMetaSchema = z.object({
+	turn: count.nullable().default(null),
+	mark: count.default(0),
+	label: z.string().nullable().default(null),
+	anchor: z.unknown().optional(),
+	session: z.string().nullable().default(null),
+	owner: z.object({ pid: count, token: z.string() }).nullable().default(null),
+	behind: behind.default([]),
+	/** Facts of a rewind. */
+	extra: z.record(z.string(), z.unknown()).default({}),
+});
+export type SpanMeta = z.output<typeof spanMetaSchema>;
+
 export function turnOfStored(stored: StoredTurn): Turn {
 	const state = stored.rewoundBy !== null ? "rewound" : stored.endNs === null ? "open" : "ended";
 	return { ...stored, anchor: stored.anchor, state };
@@ -138,6 +152,7 @@ export const bindingSchema: z.ZodType<Binding> = z.object({
 	name: nameOrNone,
 	handle: z.string(),
 	place: path.nullable(),
+	morePlaces: z.array(path),
 });
 
 export const postStateSchema: z.ZodType<PostState> = z.object({

@@ -155,6 +155,8 @@ export interface Binding {
 	handle: ByteString;
 	/** Where in the store a link of it lies, or null. */
 	place: ByteString | null;
+	/** Further links of it in the store: every name of a hard-linked file that was removed. */
+	morePlaces: ByteString[];
 }
 
 /** What an entry or object had become when a span ended. */

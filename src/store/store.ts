@@ -302,4 +302,3 @@ export class HistoryStore {
 		return this.db.keys("blob/");
 	}
 }
-
