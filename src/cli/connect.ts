@@ -59,15 +59,17 @@ export async function mountProject(dir: string, options: MountOptions): Promise<
 	const at = options.at === undefined ? place.project : resolve(dir, options.at);
 	const option = options.store === undefined ? null : resolve(dir, options.store);
 	let store = place.store?.path;
+	let pointer = false;
 	if (place.mountpoint === null) {
 		refuseProtected(place.project, at, readMounts());
 		const chosen = chooseStorePlace(place.project, option);
-		if (chosen.kind === "option") writePointer(place.project, chosen.path);
 		store = chosen.path;
+		pointer = chosen.kind === "option";
 	}
 	if (store === undefined) throw new Error(`no store is known for the mounted project ${place.project}`);
 	const client = await connectDaemon({ project: place.project, store, create: true });
 	try {
+		if (pointer) writePointer(place.project, store);
 		const mount = await client.mount({
 			ifNeeded: options.ifNeeded,
 			trace: process.env.TURNFS_TRACE === "1",

@@ -121,8 +121,7 @@ export async function main(args: string[]): Promise<number> {
 		.exitProcess(false)
 		.showHelpOnFail(false)
 		.fail((message: string | null, error: Error | undefined) => {
-			if (error !== undefined && error.name !== "YError") throw error;
-			throw usageError(asSentence(error?.message ?? message ?? "The arguments can't be read", called));
+			throw error ?? usageError(asSentence(message ?? "The arguments can't be read", called));
 		})
 		.parserConfiguration({
 			"boolean-negation": false,
@@ -150,7 +149,8 @@ export async function main(args: string[]): Promise<number> {
 			output = text;
 		});
 	} catch (error) {
-		return reportError(error, failureStatus);
+		const wrongUsage = error instanceof Error && error.name === "YError";
+		return reportError(wrongUsage ? usageError(asSentence(error.message, called)) : error, failureStatus);
 	}
 	if (output !== "") say(output);
 	return status;
@@ -164,16 +164,20 @@ function needsOverview(args: string[]): boolean {
 	);
 }
 
+function commandLine(entry: VerbEntry): string {
+	return `turnfs ${TURN_VERBS.includes(entry) ? "turn " : ""}${entry.command}`;
+}
+
 /** yargs' messages as one sentence in our words. */
 function asSentence(message: string, called: VerbEntry | undefined): string {
 	const line = message.trim().split("\n")[0] ?? "";
 	if (line.startsWith("Not enough non-option arguments") && called !== undefined)
-		return `An argument is missing: \`turnfs ${called.command.replace(/<(\w+)>/g, (_, name: string) => name.toUpperCase())}\`.`;
+		return `An argument is missing: \`${commandLine(called).replace(/<(\w+)>/g, (_, name: string) => name.toUpperCase())}\`.`;
 	const unknown = /^Unknown (?:argument|command)s?: (.*)$/.exec(line)?.[1];
 	if (unknown !== undefined)
 		return called === undefined
-			? `There is no verb \`${unknown}\`.`
-			: `\`turnfs ${called.command.split(" ")[0]}\` doesn't take \`${unknown}\`.`;
+			? `turnfs doesn't know \`${unknown}\`.`
+			: `\`${commandLine(called).split(/ [<[]/)[0]}\` doesn't take \`${unknown}\`.`;
 	const following = /^Not enough arguments following: (.*)$/.exec(line)?.[1];
 	if (following !== undefined) return `A value is missing after ${following.length === 1 ? "-" : "--"}${following}.`;
 	return line.endsWith(".") ? line : `${line}.`;

@@ -6,11 +6,11 @@
  * the folder itself.
  */
 import { lstatSync, realpathSync } from "node:fs";
-import { homedir } from "node:os";
 import { dirname, join, relative, resolve } from "node:path";
 import { listRuntimeInfos, readRuntimeInfo } from "../daemon/runtime-files.js";
 import { TurnfsError } from "../errors.js";
 import { findGitTop } from "./git-top.js";
+import { homeFolder } from "./home.js";
 import { type MountEntry, mountOf, readMounts, TURNFS_TYPE, turnfsMounts } from "./mount-table.js";
 import { findStore, INSIDE_NAME, type StorePlace } from "./store-place.js";
 
@@ -75,7 +75,7 @@ export function findProject(
 		return { project, mountpoint: mount.at, below: relative(mount.at, real), by: "mount", store };
 	}
 	const device = lstatSync(real).dev;
-	const home = env.HOME || homedir();
+	const home = homeFolder(env);
 	for (let at = real; at !== "/" && at !== home; at = dirname(at)) {
 		if (lstatSync(at).dev !== device) break;
 		const store = findStore(at, env);
@@ -104,7 +104,7 @@ export function chooseProject(dir: string, env: NodeJS.ProcessEnv = process.env)
 	const found = findProject(dir, env, mounts);
 	if (found !== null) return found;
 	const real = resolveFolder(dir, mounts);
-	const top = findGitTop(real, env.HOME || homedir());
+	const top = findGitTop(real, homeFolder(env));
 	const project = top ?? real;
 	return {
 		project,

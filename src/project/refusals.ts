@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { listRuntimeInfos } from "../daemon/runtime-files.js";
 import { TurnfsError } from "../errors.js";
+import { homeFolder } from "./home.js";
 import { isWithin, type MountEntry, turnfsMounts } from "./mount-table.js";
 import { enclosingStore, stateDir } from "./store-place.js";
 
@@ -45,8 +46,7 @@ function isSystemFolder(path: string): boolean {
 
 /** Home folders of people (user ids from 1000, and root) and of whoever runs this. */
 function homeFolders(env: NodeJS.ProcessEnv): Set<string> {
-	const homes = new Set<string>(["/root", homedir()]);
-	if (env.HOME?.startsWith("/")) homes.add(env.HOME.replace(/(.)\/+$/, "$1"));
+	const homes = new Set<string>(["/root", homedir(), homeFolder(env)]);
 	let passwd: string;
 	try {
 		passwd = readFileSync("/etc/passwd", "utf8");

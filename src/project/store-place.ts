@@ -20,7 +20,7 @@ import {
 	writeFileSync,
 } from "node:fs";
 import { homedir } from "node:os";
-import { basename, dirname, join } from "node:path";
+import { dirname, join } from "node:path";
 import { projectKey } from "../daemon/runtime-files.js";
 import { TurnfsError } from "../errors.js";
 import { isWithin } from "./mount-table.js";
@@ -80,7 +80,8 @@ export function writePointer(project: string, store: string, env: NodeJS.Process
  */
 export function findStore(project: string, env: NodeJS.ProcessEnv = process.env): StorePlace | null {
 	const pointed = readPointer(project, env);
-	if (pointed !== null && isStore(pointed)) return { path: pointed, kind: "option", exists: true };
+	// Even when it isn't there now (a disk not plugged in): another, empty store must not quietly take its place.
+	if (pointed !== null) return { path: pointed, kind: "option", exists: isStore(pointed) };
 	const state = join(stateDir(env), projectKey(project));
 	if (isStore(state)) return { path: state, kind: "state", exists: true };
 	const inside = join(project, INSIDE_NAME);
@@ -128,7 +129,7 @@ export function chooseStorePlace(
 ): StorePlace {
 	const existing = findStore(project, env);
 	if (option !== null) {
-		if (existing !== null && existing.path !== option)
+		if (existing?.exists && existing.path !== option)
 			throw new TurnfsError("TURNFS_STORE_UNUSABLE", {
 				store: option,
 				reason: `this project's store is in ${existing.path}`,
@@ -141,9 +142,16 @@ export function chooseStorePlace(
 			});
 		if (isWithin(project, option))
 			throw new TurnfsError("TURNFS_STORE_UNUSABLE", { store: option, reason: "the project lies in it" });
-		return { path: option, kind: option === inside ? "inside" : "option", exists: existing !== null };
+		return { path: option, kind: option === inside ? "inside" : "option", exists: existing?.exists === true };
 	}
-	if (existing !== null) return existing;
+	if (existing !== null) {
+		if (!existing.exists)
+			throw new TurnfsError("TURNFS_STORE_UNUSABLE", {
+				store: existing.path,
+				reason: "`--store` chose it for this project earlier, and it isn't there",
+			});
+		return existing;
+	}
 	const state = join(stateDir(env), projectKey(project));
 	if (!isWithin(state, project) && canRenameInto(project, state)) return { path: state, kind: "state", exists: false };
 	return { path: join(project, INSIDE_NAME), kind: "inside", exists: false };
@@ -153,7 +161,7 @@ export function chooseStorePlace(
 export function enclosingStore(path: string, env: NodeJS.ProcessEnv = process.env): string | null {
 	if (isWithin(path, stateDir(env))) return stateDir(env);
 	for (let folder = path; ; folder = dirname(folder)) {
-		if (isStore(folder) && (basename(folder) === INSIDE_NAME || existsSync(join(folder, "journal")))) return folder;
+		if (isStore(folder) && readFileSync(join(folder, "format"), "latin1").startsWith("turnfs-store ")) return folder;
 		if (folder === "/") return null;
 	}
 }
