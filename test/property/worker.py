@@ -16,6 +16,10 @@ import stat
 import struct
 import sys
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "support"))
+from snapshot_tree import walk  # noqa: E402
+
 LIBC = ctypes.CDLL(None, use_errno=True)
 AT_FDCWD = -100
 AT_EMPTY_PATH = 0x1000
@@ -373,29 +377,6 @@ def run_ops(root, ops):
     return results
 
 
-def holes(fd, size):
-    """The data ranges between the holes, and a digest over them: a sparse file costs what it holds."""
-    ranges, digest, at = [], hashlib.blake2b(digest_size=16), 0
-    while at < size:
-        try:
-            start = os.lseek(fd, at, os.SEEK_DATA)
-        except OSError as e:
-            if e.errno == errno.ENXIO:
-                break
-            raise
-        end = min(size, os.lseek(fd, start, os.SEEK_HOLE))
-        ranges.append([start, end])
-        at = start
-        while at < end:
-            chunk = os.pread(fd, min(1 << 20, end - at), at)
-            if not chunk:
-                break
-            digest.update(chunk)
-            at += len(chunk)
-        at = end
-    return ranges, digest.hexdigest()
-
-
 class StatxTime(ctypes.Structure):
     _fields_ = [("sec", ctypes.c_int64), ("nsec", ctypes.c_uint32), ("pad", ctypes.c_int32)]
 
@@ -409,49 +390,10 @@ def birth(path):
 
 
 def snapshot(root):
-    """Everything the promise of exactness names, of the folder and of all below it."""
-    tree, first = {}, {}
-    pending = [b""]
-    while pending:
-        rel = pending.pop()
-        path = os.path.join(root, rel) if rel else root
-        s = os.lstat(path)
-        kind = stat.S_IFMT(s.st_mode)
-        one = {
-            "kind": {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "symlink", stat.S_IFIFO: "fifo", stat.S_IFSOCK: "socket", stat.S_IFCHR: "char", stat.S_IFBLK: "block"}[kind],
-            "mode": oct(stat.S_IMODE(s.st_mode)),
-            "owner": f"{s.st_uid}:{s.st_gid}",
-            "mtime": str(s.st_mtime_ns),
-            "ino": str(s.st_ino),
-            "birth": birth(path),
-            "xattrs": {n: os.getxattr(path, n, follow_symlinks=False).hex() for n in sorted(os.listxattr(path, follow_symlinks=False))},
-        }
-        name = rel.decode("latin1")
-        if kind == stat.S_IFDIR:
-            pending.extend(os.path.join(rel, n) if rel else n for n in os.listdir(path))
-        else:
-            one["links"] = s.st_nlink
-            one["joined"] = first.setdefault(s.st_ino, name)
-        if kind == stat.S_IFREG:
-            one["size"] = s.st_size
-            fd = os.open(path, os.O_RDONLY | os.O_NOATIME | os.O_CLOEXEC)
-            try:
-                one["data"], one["bytes"] = holes(fd, s.st_size)
-            finally:
-                os.close(fd)
-        elif kind == stat.S_IFLNK:
-            one["target"] = os.readlink(path).decode("latin1")
-        elif kind in (stat.S_IFCHR, stat.S_IFBLK):
-            one["device"] = f"{os.major(s.st_rdev)}:{os.minor(s.st_rdev)}"
-        tree[name] = one
-    # Walk order is by chance; a group of hard links is named by its least name.
-    least = {}
+    """Everything the promise of exactness names, of the folder and of all below it; the store in it is not part of it."""
+    tree = walk(root, {b".turnfs"})
     for name, one in tree.items():
-        if "joined" in one:
-            least[one["ino"]] = min(least.get(one["ino"], name), name)
-    for one in tree.values():
-        if "joined" in one:
-            one["joined"] = least[one["ino"]]
+        one["birth"] = birth(root if name == "." else os.path.join(root, name.encode("latin1")))
     return tree
 
 

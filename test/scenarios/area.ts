@@ -2,6 +2,7 @@
  * Where a story happens: a folder of its own with the project, the store's place, the sockets and a home in it, on a
  * filesystem of the wanted kind.
  */
+import { execFileSync } from "node:child_process";
 import { chmodSync, chownSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,12 +18,12 @@ export interface Area {
 	/** What can't be compared on this filesystem. */
 	comparison: Comparison;
 	/** Takes all away, after the processes that stand for the project have gone. */
-	remove(pids: number[]): Promise<void>;
+	remove(pids: number[], unmounts: string[]): Promise<void>;
 }
 
 const USER = { uid: 1000, gid: 1000 };
 
-function alive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
 	try {
 		process.kill(pid, 0);
 		return true;
@@ -34,8 +35,8 @@ function alive(pid: number): boolean {
 /** Ends the processes of one project, which status named: gently, then not. */
 async function endProcesses(pids: number[]): Promise<void> {
 	for (const signal of ["SIGTERM", "SIGKILL"] as const) {
-		for (const pid of pids.filter(alive)) process.kill(pid, signal);
-		for (let waited = 0; waited < 3000 && pids.some(alive); waited += 20) await sleep(20);
+		for (const pid of pids.filter(isAlive)) process.kill(pid, signal);
+		for (let waited = 0; waited < 3000 && pids.some(isAlive); waited += 20) await sleep(20);
 	}
 }
 
@@ -71,8 +72,9 @@ export async function makeArea(options: { user: boolean; filesystem: "ext4" | "o
 		env,
 		user,
 		comparison: {},
-		async remove(pids) {
+		async remove(pids, unmounts) {
 			await endProcesses(pids);
+			for (const at of unmounts) execFileSync("umount", [at]);
 			rmSync(base, { recursive: true, force: true, maxRetries: 3 });
 		},
 	};

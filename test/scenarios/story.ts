@@ -6,9 +6,9 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { closeSync, constants, existsSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { expect, onTestFinished } from "vitest";
-import { type Area, makeArea } from "./area.js";
+import { type Area, isAlive, makeArea } from "./area.js";
 import { Holder, Process, type ProcessPlace, until, Watcher, Worker } from "./processes.js";
-import { type Comparison, differences, type Node, type Tree } from "./tree.js";
+import { type Comparison, differences, type Node, readTree, type Tree } from "./tree.js";
 
 export interface StoryOptions {
 	/** A shell script that makes the project; its folder's parent is the test's own too (`../outside`). */
@@ -53,6 +53,7 @@ export class Story {
 	/** A descriptor of the folder from before any mount: the way behind it. */
 	#behind: number;
 	#lookers = new Map<number, Worker>();
+	#unmounts: string[] = [];
 	#companions: { stop(): Promise<void> }[] = [];
 	#states = new Map<number, { behind: Tree; inside: Tree | null }>();
 	#from: Tree | null = null;
@@ -131,13 +132,24 @@ export class Story {
 		return done;
 	}
 
+	/** A shell script in the folder behind the mount, as somebody does who doesn't go through it. */
+	behind(script: string): Promise<Result> {
+		return this.sh(script, { cwd: `/proc/${process.pid}/fd/${this.#behind}` });
+	}
+
 	asRoot(script: string): Promise<Result> {
 		return this.sh(script, { root: true });
 	}
 
+	/** The program and arguments of `turnfs …`; on this story's project unless the arguments say `-C` themselves. */
+	command(...args: string[]): [string, string[]] {
+		const folder = args.includes("-C") ? [] : ["-C", this.dir];
+		return [process.execPath, [COMMAND, ...folder, ...args]];
+	}
+
 	/** `turnfs -C <project> …`, whatever comes of it. */
 	cli(...args: string[]): Promise<Result> {
-		return this.run(process.execPath, [COMMAND, "-C", this.dir, ...args], { cwd: this.area.base });
+		return this.run(...this.command(...args), { cwd: this.area.base });
 	}
 
 	/** The same, but it must exit with 0. */
@@ -208,8 +220,7 @@ export class Story {
 	}
 
 	async #snapshot(root: string, asRoot: boolean): Promise<Tree> {
-		const tree = (await this.#looker(asRoot).request({ do: "snapshot", root })) as Record<string, Node>;
-		return new Map(Object.entries(tree));
+		return readTree((await this.#looker(asRoot).request({ do: "snapshot", root })) as Record<string, Node>);
 	}
 
 	/** The whole project as it is behind the mount. The store in it, if it is there, is not part of it. */
@@ -285,13 +296,62 @@ export class Story {
 		return this.json("status");
 	}
 
+	/** The store's folder, by a path that also leads there when it lies in the mounted project. */
+	async #store(): Promise<string> {
+		const { store } = await this.status();
+		const path = store.path as string;
+		return path.startsWith(`${this.dir}/`)
+			? `/proc/${process.pid}/fd/${this.#behind}${path.slice(this.dir.length)}`
+			: path;
+	}
+
+	async #bytesIn(folder: string): Promise<number> {
+		return Number((await this.sh(`du -s --block-size=1 '${folder}' | cut -f1`, { root: true, cwd: "/" })).stdout);
+	}
+
 	/** Bytes that the store takes on its disk. */
 	async storeBytes(): Promise<number> {
-		const { store } = await this.status();
-		const path = (store.path as string).startsWith(`${this.dir}/`)
-			? `/proc/${process.pid}/fd/${this.#behind}${(store.path as string).slice(this.dir.length)}`
-			: store.path;
-		return Number((await this.sh(`du -s --block-size=1 '${path}' | cut -f1`, { root: true, cwd: "/" })).stdout);
+		return this.#bytesIn(await this.#store());
+	}
+
+	/** Bytes of the contents that were copied into the store (preserved files are not). */
+	async packedBytes(): Promise<number> {
+		const store = await this.#store();
+		return (await this.#bytesIn(`${store}/packs`)) + (await this.#bytesIn(`${store}/blobs`));
+	}
+
+	/** Unmounts, ends the daemon, and lets a script loose in the store's folder. */
+	async damageStore(script: string): Promise<void> {
+		const store = await this.#store();
+		await this.umountIfMounted();
+		await this.stopDaemon();
+		await this.sh(script, { root: true, cwd: store });
+	}
+
+	/** Ends the daemon in order, as it would by itself after a while. */
+	async stopDaemon(): Promise<void> {
+		const { pids } = await this.status();
+		process.kill(pids.daemon, "SIGTERM");
+		await until(() => !isAlive(pids.daemon), "the end of the daemon");
+	}
+
+	/** A filesystem of some MiB beside the project, in a folder of that name. */
+	async tinyFilesystem(name: string, mib: number): Promise<void> {
+		const at = join(this.area.base, name);
+		await this.sh(`mkdir '${at}' && mount -t tmpfs -o size=${mib}m,mode=700 none '${at}'`, { root: true, cwd: "/" });
+		this.#unmounts.push(at);
+	}
+
+	/** After a crash: the mount is gone by itself, and the folder plain. */
+	async waitUnmounted(): Promise<void> {
+		await until(
+			() =>
+				!readFileSync("/proc/self/mountinfo", "utf8")
+					.split("\n")
+					.some((line) => line.split(" ")[4] === this.dir),
+			"the mount to go",
+		);
+		this.mounted = false;
 	}
 
 	#companion<T extends { stop(): Promise<void> }>(one: T): T {
@@ -351,8 +411,15 @@ export class Story {
 		if (this.mounted) await this.cli("umount").catch(() => null);
 		for (const looker of this.#lookers.values()) await looker.stop();
 		closeSync(this.#behind);
-		await this.area.remove([...pids]);
+		await this.area.remove([...pids], this.#unmounts);
 	}
+}
+
+/** An error is one sentence for a person with a stable code, and no stack trace. */
+export function expectSentence(result: Result, code = "TURNFS_"): void {
+	expect(result.stderr).toContain(code);
+	expect(result.stderr).toMatch(/^turnfs: [^\n]+\(TURNFS_[A-Z_]+\)$/m);
+	expect(result.stderr).not.toMatch(/^ {4}at /m);
 }
 
 export interface RoundTrip {
