@@ -128,7 +128,8 @@ Failure Keeper::StartEngine() {
 
 void Keeper::ExecEngine() {
   std::vector<std::string> arguments = EngineArguments(options_);
-  std::vector<char*> argv;
+  char program[] = "turnfs-engine";
+  std::vector<char*> argv{program};
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   for (int fd : {options_.project_fd, options_.store_fd, options_.fuse_fd, options_.lifeline_fd, options_.report_fd}) {
