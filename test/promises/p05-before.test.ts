@@ -6,7 +6,7 @@ describe("P5 Before, not after: if the pre-image can't be captured, the operatio
 	async function withFullStore(prepare: string, ...flags: string[]): Promise<Story> {
 		const story = await Story.start({ prepare, mount: false });
 		await story.tinyFilesystem("small-store", 3);
-		await story.mount("--store", `${story.area.base}/small-store/store`, ...flags);
+		await story.mount("--store", `${story.base}/small-store/store`, ...flags);
 		return story;
 	}
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { isAlive } from "../scenarios/area.js";
-import { Story } from "../scenarios/story.js";
+import { until } from "../scenarios/processes.js";
+import { isAlive, Story } from "../scenarios/story.js";
 import { differences } from "../scenarios/tree.js";
 
 const start =
@@ -17,7 +17,7 @@ async function kill(story: Story, victims: Victim[]): Promise<void> {
 		expect(pids[victim], `pid of the ${victim}`).toBeGreaterThan(1);
 		process.kill(pids[victim], "SIGKILL");
 	}
-	for (const victim of victims) await story.until(() => !isAlive(pids[victim]));
+	for (const victim of victims) await until(() => !isAlive(pids[victim]));
 }
 
 describe("P7 A crash loses nothing: kill -9 of any turnfs process at any moment leaves the project a plain, intact folder, and the history usable after restart", () => {
@@ -34,7 +34,7 @@ describe("P7 A crash loses nothing: kill -9 of any turnfs process at any moment 
 		await kill(story, victims);
 		if (victims.includes("engine") || victims.includes("keeper")) await story.waitUnmounted();
 		await story.expectTree(after);
-		expect((await story.sh("cat src/1", { cwd: story.area.base + "/project" })).stdout).toBe("changed\n");
+		expect((await story.sh("cat src/1", { cwd: story.dir })).stdout).toBe("changed\n");
 		await story.rewind(1);
 		await story.expectTree(story.before(1));
 		await story.redo();
@@ -73,7 +73,8 @@ describe("P7 A crash loses nothing: kill -9 of any turnfs process at any moment 
 		async (_, victims) => {
 			const story = await Story.start({ prepare: start });
 			await story.beginTurn();
-			const writer = story.spawn("bash", [
+			const writer = story.spawn([
+				"/bin/bash",
 				"-c",
 				"i=0; while true; do i=$((i+1)); echo $i > src/w$((i%50)); mv src/w$((i%50)) src/$((i%30+1)); rm -f src/$((i%7+1)); mkdir -p src/d$i/e && rmdir src/d$((i-1))/e src/d$((i-1)); done 2> /dev/null",
 			]);
@@ -93,7 +94,7 @@ describe("P7 A crash loses nothing: kill -9 of any turnfs process at any moment 
 	test("a daemon that dies while programs work is not noticed by them, and the next command goes on", async () => {
 		const story = await Story.start({ prepare: start });
 		await story.beginTurn();
-		const shell = story.spawn("bash", []);
+		const shell = story.shell();
 		await shell.ask("echo one > src/1 && echo ready", /ready/);
 		await kill(story, ["daemon"]);
 		await shell.ask("echo two > src/2 && rm src/3 && echo still", /still/);

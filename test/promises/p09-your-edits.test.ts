@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { until } from "../scenarios/processes.js";
 import { roundTrip, Story } from "../scenarios/story.js";
 
 const start = "mkdir d; for f in a b c; do echo $f > $f; done; echo in > d/in";
@@ -55,8 +56,8 @@ describe("P9 Your edits are yours: a path that a turn changed and somebody else 
 
 	test("an edit by another process during a turn with an owner is the other's", async () => {
 		const story = await Story.start({ prepare: start });
-		const agent = story.ownShell();
-		const other = story.spawn("bash", []);
+		const agent = story.shell();
+		const other = story.shell();
 		const turn = await story.beginTurn("--owner", String(agent.pid));
 		await agent.ask("echo agent > a; echo agent > b; echo done", /done/);
 		await other.ask("echo other > a; echo other > c; echo done", /done/);
@@ -73,7 +74,7 @@ describe("P9 Your edits are yours: a path that a turn changed and somebody else 
 
 	test("who touched first and was overwritten by the turn is no conflict, and his bytes are what comes back", async () => {
 		const story = await Story.start({ prepare: start });
-		const agent = story.ownShell();
+		const agent = story.shell();
 		const turn = await story.beginTurn("--owner", String(agent.pid));
 		await story.sh("echo other > a");
 		await agent.ask("echo agent > a; echo done", /done/);
@@ -85,7 +86,7 @@ describe("P9 Your edits are yours: a path that a turn changed and somebody else 
 	test("`run` knows its own processes by a token, however far they have wandered off", async () => {
 		const story = await Story.start({ prepare: start });
 		const run = story.spawn(
-			...story.command(
+			story.command(
 				"run",
 				"--",
 				"bash",
@@ -96,7 +97,7 @@ describe("P9 Your edits are yours: a path that a turn changed and somebody else 
 		await run.seen(/up/);
 		await story.sh("echo other > c");
 		await run.ask("go on", /|/);
-		await story.until(() => !run.running());
+		await until(() => !run.running());
 		const shown = (await story.json("show", "1")).changes.map((c: { path: string }) => c.path).sort();
 		expect(shown).toEqual(["a", "b"]);
 		await story.rewind(1);
@@ -126,7 +127,7 @@ describe("P9 Your edits are yours: a path that a turn changed and somebody else 
 		await expectConflict(story, 1, ["c", "new"]);
 		const mine = await story.tree();
 		await story.rewind(1, "--overwrite");
-		await story.expectTree(story.before(1), { ignoreTimesOf: ["."] });
+		await story.expectTree(story.before(1), { mtimes: "ignore" });
 		await story.redo();
 		await story.expectTree(mine);
 	});

@@ -1,11 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { describe, expect, test } from "vitest";
+import { until } from "../scenarios/processes.js";
 import { Story } from "../scenarios/story.js";
 
 describe("P11 Transparent: a program can't tell the mount from the folder", () => {
 	test("`run` passes stdin, stdout, stderr, arguments and the folder through", async () => {
 		const story = await Story.start({ prepare: "mkdir sub", mount: false });
-		const [command, args] = story.command(
+		const command = story.command(
 			"run",
 			"-C",
 			`${story.dir}/sub`,
@@ -16,7 +17,7 @@ describe("P11 Transparent: a program can't tell the mount from the folder", () =
 			"_",
 			"a 'b' \"c\"",
 		);
-		const done = await story.run(command, args, { input: "from stdin\n", cwd: story.area.base });
+		const done = await story.run(command, { input: "from stdin\n", cwd: story.base });
 		expect(done).toMatchObject({ status: 7, stdout: `from stdin\n${story.dir}/sub\n` });
 		expect(done.stderr).toContain("a 'b' \"c\"\n");
 	});
@@ -43,7 +44,7 @@ describe("P11 Transparent: a program can't tell the mount from the folder", () =
 	test("signals that `run` gets go on to its child, and the turn ends with it", async () => {
 		const story = await Story.start({ prepare: "echo f > f", mount: false });
 		const run = story.spawn(
-			...story.command(
+			story.command(
 				"run",
 				"--",
 				"bash",
@@ -51,12 +52,12 @@ describe("P11 Transparent: a program can't tell the mount from the folder", () =
 				"trap 'echo got it > signal; exit 5' TERM; echo up; while :; do sleep 0.05; done",
 			),
 			{
-				cwd: story.area.base,
+				cwd: story.base,
 			},
 		);
 		await run.seen(/up/);
 		run.kill("SIGTERM");
-		await story.until(() => !run.running());
+		await until(() => !run.running());
 		expect(await story.read("signal")).toBe("got it\n");
 		expect((await story.json("log"))[0]).toMatchObject({ turn: 1, state: "ended" });
 	});
@@ -64,27 +65,29 @@ describe("P11 Transparent: a program can't tell the mount from the folder", () =
 	test("when `run` itself is killed its turn ends all the same, and it can be rewound", async () => {
 		const story = await Story.start({ prepare: "echo f > f" });
 		const before = await story.tree();
-		const run = story.spawn(...story.command("run", "--", "bash", "-c", "echo changed > f; echo up; exec sleep 30"), {
-			cwd: story.area.base,
+		const run = story.spawn(story.command("run", "--", "bash", "-c", "echo changed > f; echo up; exec sleep 30"), {
+			cwd: story.base,
 		});
 		await run.seen(/up/);
 		run.kill("SIGKILL");
-		await story.until(async () => (await story.json("log"))[0].state === "ended");
+		await until(async () => (await story.json("log"))[0].state === "ended");
 		await story.rewind(1);
 		await story.expectTree(before);
 	});
 
 	test("x=$(turnfs turn begin) comes back at once: no process of turnfs holds on to its starter's descriptors", async () => {
 		const story = await Story.start({ prepare: "echo f > f", mount: false });
-		const [command, args] = story.command();
-		const turnfs = [command, ...args].map((word) => `'${word}'`).join(" ");
+		const turnfs = story
+			.command()
+			.map((word) => `'${word}'`)
+			.join(" ");
 		const started = Date.now();
 		const done = spawnSync(
 			"bash",
 			["-c", `m=$(${turnfs} mount); x=$(${turnfs} turn begin); echo "x=$x"; y=$(${turnfs} turn end | cat); echo fine`],
 			{
-				cwd: story.area.base,
-				env: story.env,
+				cwd: story.base,
+				env: story.project.env,
 				encoding: "utf8",
 				timeout: 25_000,
 			},

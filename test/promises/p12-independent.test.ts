@@ -6,7 +6,7 @@ import { roundTrip, Story } from "../scenarios/story.js";
 describe("P12 Independent of git: no repository needed, none touched", () => {
 	test("works where there is no git at all, in a folder that is no repository", async () => {
 		const story = await Story.start({ prepare: "echo f > f; mkdir d; echo g > d/g", mount: false });
-		const bin = join(story.area.base, "bin");
+		const bin = join(story.base, "bin");
 		mkdirSync(bin);
 		const tools = (
 			await story.sh(
@@ -15,8 +15,8 @@ describe("P12 Independent of git: no repository needed, none touched", () => {
 		).stdout;
 		for (const path of new Set(tools.trim().split("\n")))
 			if (path.startsWith("/")) symlinkSync(path, join(bin, path.split("/").at(-1) ?? ""));
-		story.env["PATH"] = bin;
-		expect((await story.run("bash", ["-c", "command -v git"])).status).not.toBe(0);
+		story.env.PATH = bin;
+		expect((await story.run(["/bin/bash", "-c", "command -v git"])).status).not.toBe(0);
 		await story.mount();
 		await roundTrip(story, ["echo changed > f; rm -rf d", "mkdir d; mv f d"]);
 		expect((await story.cli("run", "--", "bash", "-c", "echo run > f")).status).toBe(0);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { until } from "./processes.js";
 import { expectSentence, Story } from "./story.js";
 
 describe("bad input gets one clear sentence and a non-zero exit, and nothing is lost", () => {
@@ -48,7 +49,7 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 			expect(result.status, verb.join(" ")).toBe(1);
 			expectSentence(result, "TURNFS_NOT_A_PROJECT");
 		}
-		const nowhere = await story.run(...story.command("log", "-C", "/nowhere/at/all"), { cwd: story.area.base });
+		const nowhere = await story.run(story.command("log", "-C", "/nowhere/at/all"), { cwd: story.base });
 		expect(nowhere.status).toBe(1);
 		expectSentence(nowhere);
 		expect((await story.sh("ls -A")).stdout).toBe("sub\n");
@@ -64,19 +65,18 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 
 	test("turn begin from a process that stands behind the mount", async () => {
 		const story = await Story.start({ prepare: "echo f > f; mkdir sub", mount: false });
-		const shell = story.spawn("bash", []);
+		const shell = story.shell();
 		await shell.ask("cd sub; echo there", /there/);
 		const mounted = await story.cli("mount");
 		story.mounted = true;
 		expect(mounted.stdout + mounted.stderr).toContain(String(shell.pid));
 		const turnfs = story
 			.command()
-			.flat()
 			.map((word) => `'${word}'`)
 			.join(" ");
 		const answer = await shell.ask(`${turnfs} turn begin; echo "status $?"`, /status \d+/);
 		expect(answer).toContain("status 1");
-		await story.until(() => /TURNFS_BEHIND_MOUNT/.test(shell.stderr));
+		await until(() => /TURNFS_BEHIND_MOUNT/.test(shell.stderr));
 		await shell.ask(`cd "$PWD"; ${turnfs} turn begin; echo "status $?"`, /status 0/);
 	});
 
@@ -85,7 +85,7 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 		const twice = await story.cli("mount");
 		expect(twice.status).toBe(1);
 		expectSentence(twice, "TURNFS_ALREADY_MOUNTED");
-		const parent = await story.run(...story.command("mount", "-C", story.area.base), { cwd: "/" });
+		const parent = await story.run(story.command("mount", "-C", story.base), { cwd: "/" });
 		expect(parent.status).toBe(1);
 		expectSentence(parent);
 		expect(await story.read("f")).toBe("f\n");
@@ -97,7 +97,9 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 		});
 		await story.umount();
 		const { store } = await story.status();
-		const home = story.env["HOME"] ?? "";
+		// Were one not refused, its mount would be seen in there only.
+		const aside = ["unshare", "-m"];
+		const home = story.project.env.HOME;
 		for (const folder of [
 			"/",
 			home,
@@ -112,9 +114,12 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 			store.path,
 		]) {
 			for (const verb of [["mount"], ["run", "--", "true"]]) {
-				const result = await story.run(...story.command(...verb.slice(0, 1), "-C", folder, ...verb.slice(1)), {
-					cwd: "/",
-				});
+				const result = await story.run(
+					[...aside, ...story.command(...verb.slice(0, 1), "-C", folder, ...verb.slice(1))],
+					{
+						cwd: "/",
+					},
+				);
 				expect(result.status, `${verb[0]} ${folder}`).toBe(verb[0] === "run" ? 125 : 1);
 				expectSentence(result, "TURNFS_PROTECTED_FOLDER");
 			}
@@ -123,12 +128,13 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 
 	test("no FUSE", async () => {
 		const story = await Story.start({ prepare: "echo f > f", mount: false });
-		const [command, args] = story.command("mount");
-		const quoted = [command, ...args].map((word) => `'${word}'`).join(" ");
+		const quoted = story
+			.command("mount")
+			.map((word) => `'${word}'`)
+			.join(" ");
 		const result = await story.run(
-			"unshare",
-			["-m", "bash", "-c", `mount --bind /dev/null /dev/fuse && exec ${quoted}`],
-			{ cwd: story.area.base },
+			["unshare", "-m", "bash", "-c", `mount --bind /dev/null /dev/fuse && exec ${quoted}`],
+			{ cwd: story.base },
 		);
 		expect(result.status).toBe(1);
 		expectSentence(result, "TURNFS_NO_FUSE");

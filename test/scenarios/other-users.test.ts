@@ -38,11 +38,11 @@ describe("an ordinary user", () => {
 		const after = await story.tree();
 		await story.rewind(1);
 		// A copy that had to be made again is the user's own: owner and inode are what an ordinary user can't restore.
-		await story.expectTree(before, { userCan: true });
+		await story.expectTree(before, { copies: true, except: ["root-file", "d/root"] });
 		expect(await story.read("root-file")).toBe("root\n");
 		expect(await story.read("d/root")).toBe("2\n");
 		await story.redo();
-		await story.expectTree(after, { userCan: true });
+		await story.expectTree(after, { copies: true, except: ["root-file", "d/root"] });
 	});
 
 	test("what may not be done in the folder may not be done in the mount, and captures nothing", async () => {

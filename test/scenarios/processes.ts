@@ -1,13 +1,9 @@
 /** Programs that run beside a test: a shell or a server to talk to, one that holds files, one that watches folders. */
-import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
-export interface ProcessPlace {
-	cwd: string;
-	env: NodeJS.ProcessEnv;
-	uid?: number;
-	gid?: number;
-}
+/** Starts a program in the place where the test wants it. */
+export type Starter = (command: string[]) => ChildProcess;
 
 const WAIT_MS = 20_000;
 
@@ -28,24 +24,24 @@ export async function until(
 }
 
 export class Process {
-	#child: ChildProcessWithoutNullStreams;
+	#child: ChildProcess;
 	#ended: Promise<void>;
 	#read = 0;
 	#wake: () => void = () => {};
 	stdout = "";
 	stderr = "";
 
-	constructor(command: string, args: string[], place: ProcessPlace) {
-		this.#child = spawn(command, args, { ...place, stdio: "pipe" });
-		this.#child.stdout.setEncoding("utf8").on("data", (text: string) => {
+	constructor(start: Starter, command: string[]) {
+		this.#child = start(command);
+		this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => {
 			this.stdout += text;
 			this.#wake();
 		});
-		this.#child.stderr.setEncoding("utf8").on("data", (text: string) => {
+		this.#child.stderr?.setEncoding("utf8").on("data", (text: string) => {
 			this.stderr += text;
 		});
 		// A program that has gone can't be written to: `ask` says so by what it waits for.
-		this.#child.stdin.on("error", () => {});
+		this.#child.stdin?.on("error", () => {});
 		this.#ended = new Promise((resolve) => {
 			const ended = () => {
 				this.#wake();
@@ -85,7 +81,7 @@ export class Process {
 
 	/** Writes a line and waits for the answer. */
 	async ask(line: string, answer: RegExp): Promise<string> {
-		this.#child.stdin.write(`${line}\n`);
+		this.#child.stdin?.write(`${line}\n`);
 		return this.seen(answer);
 	}
 
@@ -95,7 +91,7 @@ export class Process {
 
 	async stop(): Promise<void> {
 		if (this.running()) {
-			this.#child.stdin.end();
+			this.#child.stdin?.end();
 			const timer = setTimeout(() => this.#child.kill("SIGKILL"), 300);
 			await this.#ended;
 			clearTimeout(timer);
@@ -107,8 +103,8 @@ export class Process {
 export class Holder {
 	#process: Process;
 
-	constructor(place: ProcessPlace) {
-		this.#process = new Process("python3", ["-u", program("holder.py")], place);
+	constructor(start: Starter) {
+		this.#process = new Process(start, ["/usr/bin/python3", "-u", program("holder.py")]);
 	}
 
 	async #request(request: unknown[]): Promise<{ ok?: unknown; errno?: string }> {
@@ -148,8 +144,8 @@ export class Watcher {
 	#process: Process;
 	#from = 0;
 
-	constructor(folders: string[], place: ProcessPlace) {
-		this.#process = new Process("python3", ["-u", program("watcher.py"), ...folders], place);
+	constructor(start: Starter, folders: string[]) {
+		this.#process = new Process(start, ["/usr/bin/python3", "-u", program("watcher.py"), ...folders]);
 	}
 
 	async ready(): Promise<void> {
@@ -191,9 +187,9 @@ export class Watcher {
 export class Worker {
 	#process: Process;
 
-	constructor(place: ProcessPlace) {
+	constructor(start: Starter) {
 		const path = fileURLToPath(new URL("../property/worker.py", import.meta.url));
-		this.#process = new Process("python3", ["-u", path], place);
+		this.#process = new Process(start, ["/usr/bin/python3", "-u", path]);
 	}
 
 	// biome-ignore lint/suspicious/noExplicitAny: each request answers what it likes

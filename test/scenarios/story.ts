@@ -1,14 +1,14 @@
 /**
  * A project that lives through turns, told from outside: everything goes through the command line, every state is a whole
- * tree looked at behind the mount.
+ * tree looked at behind the mount. Processes, filesystems and clean-up are those of ../support/temp-project.
  */
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { closeSync, constants, existsSync, openSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
-import { expect, onTestFinished } from "vitest";
-import { type Area, isAlive, makeArea } from "./area.js";
-import { Holder, Process, type ProcessPlace, until, Watcher, Worker } from "./processes.js";
-import { type Comparison, differences, type Node, readTree, type Tree } from "./tree.js";
+import { expect, onTestFinished, vi } from "vitest";
+import type { CommandOptions, CommandResult } from "../support/commands.js";
+import { mountsBelow } from "../support/mounts.js";
+import { type ProjectOptions, TempProject } from "../support/temp-project.js";
+import { ordinaryUser } from "../support/users.js";
+import { Holder, Process, until, Watcher, Worker } from "./processes.js";
+import { type Comparison, differences, type Node, type Tree } from "./tree.js";
 
 export interface StoryOptions {
 	/** A shell script that makes the project; its folder's parent is the test's own too (`../outside`). */
@@ -17,66 +17,61 @@ export interface StoryOptions {
 	mount?: boolean;
 	/** As an ordinary user, with fusermount3. */
 	user?: boolean;
-	filesystem?: "ext4" | "overlayfs";
+	filesystem?: ProjectOptions["backing"];
 	/** More arguments for `mount`. */
 	mountFlags?: string[];
 	env?: NodeJS.ProcessEnv;
 }
 
-export interface Result {
-	status: number | null;
-	signal: NodeJS.Signals | null;
-	stdout: string;
-	stderr: string;
-}
-
-export interface RunOptions {
-	cwd?: string;
-	env?: NodeJS.ProcessEnv;
-	input?: string;
-	timeoutMs?: number;
-	/** As root, though the story is an ordinary user's. */
-	root?: boolean;
-}
-
 // biome-ignore lint/suspicious/noExplicitAny: what the command line prints is checked where it is used
 type Json = any;
 
-const COMMAND = resolve(process.env["TURNFS_CLI"] ?? "dist/cli/main.js");
+// Some thirty commands and as many looks at the tree a test, on a machine that does other things too.
+vi.setConfig({ testTimeout: 180_000 });
+
 const TIMEOUT_MS = 90_000;
+/** Longer than any test here should take; after it whatever hangs in a mount is cut off. */
+const WATCHDOG_SECONDS = 170;
 
 export class Story {
-	readonly area: Area;
+	readonly project: TempProject;
 	readonly dir: string;
-	readonly env: NodeJS.ProcessEnv;
+	/** The project's parent: scratch space of this test. */
+	readonly base: string;
 	readonly options: StoryOptions;
-	/** A descriptor of the folder from before any mount: the way behind it. */
-	#behind: number;
-	#lookers = new Map<number, Worker>();
-	#unmounts: string[] = [];
+	/** Added to the environment of whatever is started from now on. */
+	env: NodeJS.ProcessEnv = {};
+	#insideLooker: Worker | null = null;
+	#behindLooker: Worker | null = null;
 	#companions: { stop(): Promise<void> }[] = [];
+	#unmounts: string[] = [];
 	#states = new Map<number, { behind: Tree; inside: Tree | null }>();
 	#from: Tree | null = null;
 	firstTurn: number | null = null;
 	mounted = false;
 
-	private constructor(area: Area, options: StoryOptions) {
-		this.area = area;
-		this.dir = area.project;
+	private constructor(project: TempProject, options: StoryOptions) {
+		this.project = project;
+		this.dir = project.dir;
+		this.base = project.top;
 		this.options = options;
-		this.env = { ...area.env, ...options.env };
-		this.#behind = openSync(this.dir, constants.O_RDONLY | constants.O_DIRECTORY);
 	}
 
 	/** Whoever opens a story calls `end`. */
 	static async open(options: StoryOptions): Promise<Story> {
-		const area = await makeArea({ user: options.user ?? false, filesystem: options.filesystem ?? "ext4" });
-		const story = new Story(area, options);
+		const project = await TempProject.create({
+			...(options.filesystem && { backing: options.filesystem }),
+			...(options.user && { user: ordinaryUser() }),
+			...(options.env && { env: options.env }),
+			watchdogSeconds: WATCHDOG_SECONDS,
+			lifetime: "caller",
+		});
+		const story = new Story(project, options);
 		try {
 			await story.sh(options.prepare);
 			if (options.mount ?? true) await story.mount();
 		} catch (error) {
-			await story.end();
+			await story.end(true).catch(() => undefined); // the first error is the one to tell
 			throw error;
 		}
 		return story;
@@ -85,75 +80,47 @@ export class Story {
 	/** For one test, at whose end it is taken away. */
 	static async start(options: StoryOptions): Promise<Story> {
 		const story = await Story.open(options);
-		onTestFinished(() => story.end(), 60_000);
+		onTestFinished(({ task }) => story.end(task.result?.state === "fail", task.name), 60_000);
 		return story;
 	}
 
-	/** Where programs of this story run: in the project, as its user. */
-	place(options: RunOptions = {}): ProcessPlace {
-		const place: ProcessPlace = { cwd: options.cwd ?? this.dir, env: { ...this.env, ...options.env } };
-		if (this.area.user !== null && !options.root) Object.assign(place, this.area.user);
-		return place;
+	#ordinary(): boolean {
+		return this.options.user ?? false;
 	}
 
-	/** Runs a program to its end. One that hangs is killed, and the mount it may hang in is cut off. */
-	run(command: string, args: string[], options: RunOptions = {}): Promise<Result> {
-		return new Promise((resolve, reject) => {
-			const child: ChildProcess = spawn(command, args, { ...this.place(options), stdio: "pipe" });
-			let [stdout, stderr] = ["", ""];
-			child.stdout?.setEncoding("utf8").on("data", (text) => {
-				stdout += text;
-			});
-			child.stderr?.setEncoding("utf8").on("data", (text) => {
-				stderr += text;
-			});
-			child.stdin?.on("error", () => {}); // the program need not read it
-			child.stdin?.end(options.input ?? "");
-			let hung = false;
-			const timer = setTimeout(() => {
-				hung = true;
-				child.kill("SIGKILL");
-				this.cutOff();
-			}, options.timeoutMs ?? TIMEOUT_MS);
-			child.on("error", reject);
-			child.on("close", (status, signal) => {
-				clearTimeout(timer);
-				if (hung) reject(new Error(`${command} ${args.join(" ")} hung\n${stdout}\n${stderr}`));
-				else resolve({ status, signal, stdout, stderr });
-			});
-		});
+	/** Runs a program to its end, whatever its status. */
+	run(command: string[], options: CommandOptions = {}): Promise<CommandResult> {
+		const env = { ...this.env, ...options.env };
+		return this.project.run(command, { timeoutMs: TIMEOUT_MS, expectStatus: null, ...options, env });
 	}
 
 	/** A shell script in the project (inside the mount when there is one). @throws when it fails */
-	async sh(script: string, options: RunOptions = {}): Promise<Result> {
-		const done = await this.run("bash", ["-euo", "pipefail", "-c", script], options);
-		if (done.status !== 0)
-			throw new Error(`the script failed (${done.status ?? done.signal}): ${script}\n${done.stderr}`);
-		return done;
+	sh(script: string, options: CommandOptions = {}): Promise<CommandResult> {
+		return this.run(["/bin/bash", "-euo", "pipefail", "-c", script], { expectStatus: 0, ...options });
 	}
 
 	/** A shell script in the folder behind the mount, as somebody does who doesn't go through it. */
-	behind(script: string): Promise<Result> {
-		return this.sh(script, { cwd: `/proc/${process.pid}/fd/${this.#behind}` });
+	behind(script: string): Promise<CommandResult> {
+		return this.sh(script, { cwd: this.project.behind });
 	}
 
-	asRoot(script: string): Promise<Result> {
-		return this.sh(script, { root: true });
+	asRoot(script: string, cwd = this.project.behind): Promise<CommandResult> {
+		return this.sh(script, { cwd, as: { uid: 0, gid: 0 } });
 	}
 
-	/** The program and arguments of `turnfs …`; on this story's project unless the arguments say `-C` themselves. */
-	command(...args: string[]): [string, string[]] {
+	/** The words of `turnfs …`; on this story's project unless they say `-C` themselves. */
+	command(...args: string[]): string[] {
 		const folder = args.includes("-C") ? [] : ["-C", this.dir];
-		return [process.execPath, [COMMAND, ...folder, ...args]];
+		return [this.project.product.node, this.project.product.cli, ...folder, ...args];
 	}
 
 	/** `turnfs -C <project> …`, whatever comes of it. */
-	cli(...args: string[]): Promise<Result> {
-		return this.run(...this.command(...args), { cwd: this.area.base });
+	cli(...args: string[]): Promise<CommandResult> {
+		return this.run(this.command(...args), { cwd: this.base });
 	}
 
 	/** The same, but it must exit with 0. */
-	async ok(...args: string[]): Promise<Result> {
+	async ok(...args: string[]): Promise<CommandResult> {
 		const done = await this.cli(...args);
 		expect(done, `turnfs ${args.join(" ")}`).toMatchObject({ status: 0 });
 		return done;
@@ -161,10 +128,7 @@ export class Story {
 
 	/** The same with --json, parsed. */
 	async json(...args: string[]): Promise<Json> {
-		const verb = args.findIndex((arg) => arg === "--");
-		const at = verb < 0 ? args.length : verb;
-		const done = await this.ok(...args.slice(0, at), "--json", ...args.slice(at));
-		return JSON.parse(done.stdout);
+		return JSON.parse((await this.ok(...args, "--json")).stdout);
 	}
 
 	async mount(...flags: string[]): Promise<void> {
@@ -208,34 +172,32 @@ export class Story {
 		return state.behind;
 	}
 
-	#looker(root: boolean): Worker {
-		const user = this.area.user !== null && !root ? this.area.user : null;
-		const key = user?.uid ?? 0;
-		let looker = this.#lookers.get(key);
-		if (looker === undefined) {
-			looker = new Worker({ cwd: "/", env: this.env, ...user });
-			this.#lookers.set(key, looker);
-		}
-		return looker;
-	}
-
-	async #snapshot(root: string, asRoot: boolean): Promise<Tree> {
-		return readTree((await this.#looker(asRoot).request({ do: "snapshot", root })) as Record<string, Node>);
+	async #snapshot(looker: Worker, root: string): Promise<Tree> {
+		return new Map(Object.entries((await looker.request({ do: "snapshot", root })) as Record<string, Node>));
 	}
 
 	/** The whole project as it is behind the mount. The store in it, if it is there, is not part of it. */
 	tree(): Promise<Tree> {
-		return this.#snapshot(`/proc/${process.pid}/fd/${this.#behind}`, true);
+		return this.#lookBehind(this.project.behind);
 	}
 
-	/** The whole project as seen through the mount; null without one, or when root may not look into a user's. */
+	#lookBehind(root: string): Promise<Tree> {
+		this.#behindLooker ??= new Worker((command) => this.project.start(command, { cwd: "/", as: { uid: 0, gid: 0 } }));
+		return this.#snapshot(this.#behindLooker, root);
+	}
+
+	/** The whole project as its user sees it through the mount; null without one. */
 	async inside(): Promise<Tree | null> {
-		return this.mounted && this.area.user === null ? this.#snapshot(this.dir, true) : null;
+		if (!this.mounted) return null;
+		this.#insideLooker ??= new Worker((command) => this.project.start(command, { cwd: "/" }));
+		return this.#snapshot(this.#insideLooker, this.dir);
 	}
 
-	/** Some other folder of the test, relative to the project. */
-	treeOf(path: string): Promise<Tree> {
-		return this.#snapshot(join(this.dir, path), true);
+	/** Some other folder of the test, relative to the project, without what reading or linking it changes. */
+	async treeOf(path: string): Promise<Tree> {
+		const tree = await this.#lookBehind(`${this.project.behind}/${path}`);
+		for (const node of tree.values()) Object.assign(node, { ctimeNs: "", nlink: 0, dev: 0 });
+		return tree;
 	}
 
 	/**
@@ -244,22 +206,22 @@ export class Story {
 	 */
 	async expectTree(expected: Tree, options: Comparison = {}): Promise<void> {
 		const behind = await this.tree();
-		expect(
-			differences(expected, behind, { from: this.#from ?? expected, ...this.area.comparison, ...options }),
-		).toEqual([]);
+		const copies = this.options.filesystem === "overlayfs";
+		expect(differences(expected, behind, { from: this.#from ?? expected, copies, ...options })).toEqual([]);
 		const inside = await this.inside();
-		if (inside !== null)
-			expect(differences(behind, inside, options).map((line) => `through the mount: ${line}`)).toEqual([]);
+		// What an ordinary user may not read can't be compared with what root sees.
+		if (inside === null || this.#ordinary()) return;
+		expect(differences(behind, inside, options).map((line) => `through the mount: ${line}`)).toEqual([]);
 	}
 
 	/** Besides: what a program inside the mount sees of a turn's beginning, the number of links too, is as it was. */
 	async expectInside(turn: number): Promise<void> {
 		const then = this.#states.get(turn)?.inside;
 		const now = await this.inside();
-		if (then && now) expect(differences(then, now, { links: true })).toEqual([]);
+		if (then && now) expect(differences(then, now, { linkCounts: "same" })).toEqual([]);
 	}
 
-	async rewindResult(turn: number | string, ...flags: string[]): Promise<Result> {
+	async rewindResult(turn: number | string, ...flags: string[]): Promise<CommandResult> {
 		this.#from = await this.tree();
 		return this.cli("rewind", String(turn), "--yes", "--json", ...flags);
 	}
@@ -275,21 +237,21 @@ export class Story {
 	}
 
 	async read(path: string): Promise<string> {
-		return (await this.run("cat", ["--", path])).stdout;
+		return (await this.run(["cat", "--", path])).stdout;
 	}
 
 	async exists(path: string): Promise<boolean> {
-		return (await this.run("test", ["-e", path])).status === 0;
+		return (await this.run(["test", "-e", path])).status === 0;
 	}
 
 	async sizes(path: string): Promise<{ size: number; allocated: number }> {
-		const [size, blocks] = (await this.sh(`stat -c '%s %b' -- '${path}'`)).stdout.split(" ").map(Number);
+		const [size, blocks] = (await this.behind(`stat -c '%s %b' -- '${path}'`)).stdout.split(" ").map(Number);
 		return { size: size ?? 0, allocated: (blocks ?? 0) * 512 };
 	}
 
 	async sameInode(one: string, other: string): Promise<boolean> {
-		const [a, b] = [one, other].map((path) => statSync(join(`/proc/self/fd/${this.#behind}`, path), { bigint: true }));
-		return a !== undefined && b !== undefined && a.ino === b.ino && a.dev === b.dev;
+		const [a, b] = (await this.behind(`stat -c %d:%i -- '${one}' '${other}'`)).stdout.trim().split("\n");
+		return a !== undefined && a === b;
 	}
 
 	async status(): Promise<Json> {
@@ -298,15 +260,16 @@ export class Story {
 
 	/** The store's folder, by a path that also leads there when it lies in the mounted project. */
 	async #store(): Promise<string> {
-		const { store } = await this.status();
-		const path = store.path as string;
-		return path.startsWith(`${this.dir}/`)
-			? `/proc/${process.pid}/fd/${this.#behind}${path.slice(this.dir.length)}`
-			: path;
+		const path: string = (await this.status()).store.path;
+		return path.startsWith(`${this.dir}/`) ? this.project.behind + path.slice(this.dir.length) : path;
 	}
 
-	async #bytesIn(folder: string): Promise<number> {
-		return Number((await this.sh(`du -s --block-size=1 '${folder}' | cut -f1`, { root: true, cwd: "/" })).stdout);
+	async #bytesIn(...folders: string[]): Promise<number> {
+		const sizes = await this.run(["du", "-s", "-c", "--block-size=1", ...folders], {
+			cwd: "/",
+			as: { uid: 0, gid: 0 },
+		});
+		return Number(sizes.stdout.trim().split("\n").at(-1)?.split("\t")[0]);
 	}
 
 	/** Bytes that the store takes on its disk. */
@@ -317,7 +280,7 @@ export class Story {
 	/** Bytes of the contents that were copied into the store (preserved files are not). */
 	async packedBytes(): Promise<number> {
 		const store = await this.#store();
-		return (await this.#bytesIn(`${store}/packs`)) + (await this.#bytesIn(`${store}/blobs`));
+		return this.#bytesIn(`${store}/packs`, `${store}/blobs`);
 	}
 
 	/** Unmounts, ends the daemon, and lets a script loose in the store's folder. */
@@ -325,7 +288,7 @@ export class Story {
 		const store = await this.#store();
 		await this.umountIfMounted();
 		await this.stopDaemon();
-		await this.sh(script, { root: true, cwd: store });
+		await this.asRoot(script, store);
 	}
 
 	/** Ends the daemon in order, as it would by itself after a while. */
@@ -336,21 +299,16 @@ export class Story {
 	}
 
 	/** A filesystem of some MiB beside the project, in a folder of that name. */
-	async tinyFilesystem(name: string, mib: number): Promise<void> {
-		const at = join(this.area.base, name);
-		await this.sh(`mkdir '${at}' && mount -t tmpfs -o size=${mib}m,mode=700 none '${at}'`, { root: true, cwd: "/" });
+	async tinyFilesystem(name: string, mib: number): Promise<string> {
+		const at = `${this.base}/${name}`;
+		await this.asRoot(`mkdir '${at}' && mount -t tmpfs -o size=${mib}m,mode=700 none '${at}'`, "/");
 		this.#unmounts.push(at);
+		return at;
 	}
 
 	/** After a crash: the mount is gone by itself, and the folder plain. */
 	async waitUnmounted(): Promise<void> {
-		await until(
-			() =>
-				!readFileSync("/proc/self/mountinfo", "utf8")
-					.split("\n")
-					.some((line) => line.split(" ")[4] === this.dir),
-			"the mount to go",
-		);
+		await until(() => !mountsBelow(this.dir).some((mount) => mount.mountpoint === this.dir), "the mount to go");
 		this.mounted = false;
 	}
 
@@ -359,27 +317,27 @@ export class Story {
 		return one;
 	}
 
+	#start = (command: string[]) => this.project.start(command, { env: this.env });
+
 	async hold(): Promise<Holder> {
-		return this.#companion(new Holder(this.place()));
+		return this.#companion(new Holder(this.#start));
 	}
 
 	async watch(...folders: string[]): Promise<Watcher> {
-		const watcher = this.#companion(new Watcher(folders, this.place()));
+		const watcher = this.#companion(new Watcher(this.#start, folders));
 		await watcher.ready();
 		return watcher;
 	}
 
-	spawn(command: string, args: string[], options: RunOptions = {}): Process {
-		return this.#companion(new Process(command, args, this.place(options)));
+	spawn(command: string[], options: CommandOptions = {}): Process {
+		return this.#companion(
+			new Process((words) => this.project.start(words, { ...options, env: { ...this.env, ...options.env } }), command),
+		);
 	}
 
 	/** A shell in the project, for a turn with an owner. */
-	ownShell(): Process {
-		return this.spawn("bash", []);
-	}
-
-	until(done: () => boolean | Promise<boolean>): Promise<void> {
-		return until(done);
+	shell(): Process {
+		return this.spawn(["/bin/bash"]);
 	}
 
 	/** Ends the programs that would keep the mount busy. */
@@ -387,36 +345,28 @@ export class Story {
 		for (const one of this.#companions.splice(0)) await one.stop();
 	}
 
-	/** Answers what hangs in the mount with ENOTCONN. */
-	cutOff(): void {
-		for (const line of readFileSync("/proc/self/mountinfo", "utf8").split("\n")) {
-			const [, , device, , at] = line.split(" ");
-			if (at !== this.dir || !line.includes("turnfs")) continue;
-			const control = "/sys/fs/fuse/connections";
-			if (!existsSync(`${control}/${device?.split(":")[1]}`)) {
-				execFileSync("mount", ["-t", "fusectl", "none", control]);
-			}
-			writeFileSync(`${control}/${device?.split(":")[1]}/abort`, "1");
+	async end(failed = false, name = "a story"): Promise<void> {
+		await this.release();
+		for (const looker of [this.#insideLooker, this.#behindLooker]) await looker?.stop();
+		try {
+			await this.project.cleanUp(failed ? name : null);
+		} finally {
+			for (const at of this.#unmounts) await this.run(["umount", at], { cwd: "/", as: { uid: 0, gid: 0 } });
 		}
 	}
+}
 
-	async end(): Promise<void> {
-		await this.release();
-		const pids = new Set<number>();
-		const status = await this.cli("status", "--json").catch(() => null);
-		if (status?.status === 0) {
-			const { pids: known } = JSON.parse(status.stdout) as { pids: Record<string, number | null> };
-			for (const pid of Object.values(known ?? {})) if (pid) pids.add(pid);
-		}
-		if (this.mounted) await this.cli("umount").catch(() => null);
-		for (const looker of this.#lookers.values()) await looker.stop();
-		closeSync(this.#behind);
-		await this.area.remove([...pids], this.#unmounts);
+export function isAlive(pid: number): boolean {
+	try {
+		process.kill(pid, 0);
+		return true;
+	} catch {
+		return false;
 	}
 }
 
 /** An error is one sentence for a person with a stable code, and no stack trace. */
-export function expectSentence(result: Result, code = "TURNFS_"): void {
+export function expectSentence(result: CommandResult, code = "TURNFS_"): void {
 	expect(result.stderr).toContain(code);
 	expect(result.stderr).toMatch(/^turnfs: [^\n]+\(TURNFS_[A-Z_]+\)$/m);
 	expect(result.stderr).not.toMatch(/^ {4}at /m);

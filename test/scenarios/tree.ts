@@ -1,45 +1,16 @@
 /**
- * Two trees compared by all that the promise of exactness names. A tree comes from ../support/snapshot_tree.py (by way of
- * ../property/worker.py, which adds birth times); the differences are sentences, so that a failed test says at once which
- * file is wrong in what.
+ * Whole trees and how a rewind must leave them. What a tree is and how two differ is ../support/snapshot's; here is added
+ * which objects must be the *same* ones after a rewind.
  */
-export interface Node {
-	kind: "file" | "dir" | "symlink" | "fifo" | "socket" | "char" | "block";
-	mode: number;
-	uid: number;
-	gid: number;
-	mtimeNs: string;
-	ctimeNs: string;
-	ino: string;
+import { type CompareOptions, compareSnapshots, type SnapshotEntry } from "../support/snapshot.js";
+
+/** Birth time, by which an object is told from a later one with its inode number. */
+export interface Node extends SnapshotEntry {
 	birth: string;
-	nlink: number;
-	xattrs?: Record<string, string>;
-	size?: number;
-	/** The runs of data between the holes. */
-	extents?: [number, number][];
-	hash?: string;
-	target?: string;
-	rdev?: number;
-	/** The errno with which this user can't look into it. */
-	unreadable?: string;
-	/** The least name of its hard-link group; its own when it is alone. */
-	joined?: string;
 }
 
 /** Paths below the folder, "." for itself; latin1, because names are bytes. */
 export type Tree = Map<string, Node>;
-
-/** The tree out of what the worker answered, with its hard-link groups found. */
-export function readTree(json: Record<string, Node>): Tree {
-	const tree: Tree = new Map(Object.entries(json));
-	const least = new Map<string, string>();
-	for (const [path, node] of tree) {
-		const known = least.get(node.ino);
-		if (known === undefined || path < known) least.set(node.ino, path);
-	}
-	for (const node of tree.values()) if (node.kind !== "dir") node.joined = least.get(node.ino) ?? "";
-	return tree;
-}
 
 export interface Comparison {
 	/**
@@ -47,46 +18,36 @@ export interface Comparison {
 	 * number; one that was there must be the same one. Files are always the same ones: removed files are kept, not copied.
 	 */
 	from?: Tree;
-	/** What an ordinary user can't give back: owners and inode numbers of other users' files. */
-	userCan?: boolean;
-	/** Paths whose mtime may differ: a program was at them meanwhile. */
-	ignoreTimesOf?: string[];
-	/** The number of names, which counts the store's own when one looks behind the mount. */
-	links?: boolean;
-	/** Inode and birth time as seen through the mount are not those of the folder behind it on every filesystem. */
-	ignoreIdentity?: boolean;
+	/** Files may have been copied: where the store could not keep the file itself. */
+	copies?: boolean;
+	/** Paths that are left out: a program was at them meanwhile. */
+	except?: string[];
+	mtimes?: "ignore";
+	/** As seen through the mount; behind it the store's own links count too. */
+	linkCounts?: "same";
+	holes?: "ignore";
 }
 
-function shown(value: unknown): string {
-	return value === undefined ? "nothing" : JSON.stringify(value);
+function identity(node: Node): string {
+	return `${node.ino} born ${node.birth}`;
 }
 
 /** One sentence per difference; none when the trees are the same. */
 export function differences(expected: Tree, actual: Tree, options: Comparison = {}): string[] {
-	const found: string[] = [];
-	const foldersOfBefore = new Set<string>();
-	for (const node of options.from?.values() ?? [])
-		if (node.kind === "dir") foldersOfBefore.add(`${node.ino} ${node.birth}`);
+	const compare: CompareOptions = {};
+	if (options.except) compare.exclude = options.except;
+	if (options.mtimes) compare.mtimes = options.mtimes;
+	if (options.linkCounts) compare.linkCounts = options.linkCounts;
+	if (options.holes) compare.holes = options.holes;
+	const found = compareSnapshots(expected, actual, compare);
+	if (options.from === undefined) return found;
+	const folders = new Set([...options.from.values()].filter((node) => node.kind === "dir").map(identity));
 	for (const [path, want] of expected) {
-		const name = JSON.stringify(path);
 		const have = actual.get(path);
-		if (have === undefined) {
-			found.push(`${name} is missing (a ${want.kind})`);
-			continue;
-		}
-		const fields: (keyof Node)[] = ["kind", "mode", "mtimeNs", "xattrs", "joined", "size", "extents", "hash"];
-		fields.push("target", "rdev", "unreadable");
-		if (!options.userCan) fields.push("uid", "gid");
-		if (options.links) fields.push("nlink");
-		const sameOne = want.kind === "dir" ? foldersOfBefore.has(`${want.ino} ${want.birth}`) : !options.userCan;
-		if (options.from !== undefined && sameOne && !options.ignoreIdentity) fields.push("ino", "birth");
-		for (const field of fields) {
-			if (field === "mtimeNs" && options.ignoreTimesOf?.includes(path)) continue;
-			const [a, b] = [shown(want[field]), shown(have[field])];
-			if (a !== b) found.push(`${name}: ${field} should be ${a} and is ${b}`);
-		}
+		if (have === undefined || have.kind !== want.kind || options.except?.includes(path)) continue;
+		const mustBeIt = want.kind === "dir" ? folders.has(identity(want)) : !options.copies;
+		if (mustBeIt && identity(want) !== identity(have))
+			found.push(`${JSON.stringify(path)}: is another ${want.kind} (inode ${identity(have)}, not ${identity(want)})`);
 	}
-	for (const [path, node] of actual)
-		if (!expected.has(path)) found.push(`${JSON.stringify(path)} should not be there (a ${node.kind})`);
 	return found;
 }

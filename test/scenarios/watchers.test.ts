@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { until } from "./processes.js";
 import { Story } from "./story.js";
 
 describe("programs that go on while a rewind happens", () => {
@@ -27,7 +28,8 @@ describe("programs that go on while a rewind happens", () => {
 
 	test("a dev server that goes on writing survives a rewind, and goes on writing after it", async () => {
 		const story = await Story.start({ prepare: "mkdir src cache; echo app > src/app; echo log > server.log" });
-		const server = await story.spawn("python3", [
+		const server = await story.spawn([
+			"/usr/bin/python3",
 			"-u",
 			"-c",
 			`import time, os, sys
@@ -44,7 +46,7 @@ while True:
 		]);
 		await server.seen(/listening/);
 		// The server is the user's: it isn't below the owner of the turn.
-		const owner = await story.ownShell();
+		const owner = await story.shell();
 		const turn = await story.beginTurn("--owner", String(owner.pid));
 		await owner.ask("echo changed > src/app; echo new > src/new; rm -rf nothing; echo $?", /0/);
 		await story.endTurn();
@@ -53,7 +55,7 @@ while True:
 		expect(await story.read("src/app")).toBe("app\n");
 		expect(await story.exists("src/new")).toBe(false);
 		const ticks = (await story.read("server.log")).split("\n").length;
-		await story.until(async () => (await story.read("server.log")).split("\n").length > ticks + 5);
+		await until(async () => (await story.read("server.log")).split("\n").length > ticks + 5);
 		expect(await story.read("server.log")).toContain("log\ntick 1\n");
 		expect(server.running()).toBe(true);
 	});
@@ -72,7 +74,7 @@ while True:
 	test("a shell that stands in a folder goes on standing there, whatever a rewind does around it", async () => {
 		const story = await Story.start({ prepare: "mkdir -p deep/er; echo x > deep/er/x" });
 		const before = await story.tree();
-		const shell = await story.spawn("bash", []);
+		const shell = story.shell();
 		await shell.ask("cd deep/er && echo there", /there/);
 		await story.turn("echo y > deep/er/y; mv deep moved; echo z > moved/er/x");
 		await shell.ask("cat x", /z/);
