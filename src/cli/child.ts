@@ -6,12 +6,13 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { lstatSync, readFileSync } from "node:fs";
 import { constants } from "node:os";
 import { isatty } from "node:tty";
+import { TurnfsError } from "../errors.js";
 
 export interface ChildEnd {
 	/** For our own exit: the child's status, 128+n for a signal, 126 not executable, 127 not found. */
 	status: number;
-	/** One sentence when it could not be started, else null. */
-	failure: string | null;
+	/** Why it could not be started, or null. */
+	failure: TurnfsError | null;
 }
 
 /** From the terminal: the child has them already. */
@@ -56,9 +57,16 @@ function startFailure(command: string, cwd: string, error: NodeJS.ErrnoException
 		folderThere = false;
 	}
 	// spawn says ENOENT for a missing working directory too.
-	if (!folderThere) return { status: 125, failure: `${cwd} has gone, so ${command} could not be started in it.` };
-	if (error.code === "ENOENT") return { status: 127, failure: `${command}: command not found.` };
-	return { status: 126, failure: `${command} could not be started: ${error.code ?? error.message}.` };
+	if (!folderThere)
+		return {
+			status: 125,
+			failure: new TurnfsError("TURNFS_NO_SUCH_FOLDER", { path: cwd, reason: "it has gone" }, error),
+		};
+	const failure =
+		error.code === "ENOENT"
+			? new TurnfsError("TURNFS_COMMAND_NOT_FOUND", { command }, error)
+			: new TurnfsError("TURNFS_COMMAND_NOT_EXECUTABLE", { command, reason: error.code ?? error.message }, error);
+	return { status: failure.exitStatus, failure };
 }
 
 /**

@@ -7,6 +7,7 @@ import { TurnfsError } from "../errors.js";
 import { colorsFor, isInteractive, remark, STDERR, STDOUT, say, sayJson } from "./output.js";
 import { suggest } from "./render/commands.js";
 import { renderRewind } from "./render/rewind.js";
+import { reportError } from "./report-error.js";
 import type { VerbContext } from "./verb.js";
 
 export interface RewindArguments {
@@ -76,9 +77,7 @@ function isRefused(result: RewindResponse, args: RewindArguments): boolean {
 }
 
 function refuse(result: RewindResponse): number {
-	const error = new TurnfsError("TURNFS_REWIND_CONFLICT", { count: result.conflicts.length, turn: result.turn });
-	remark(`turnfs: ${error.message} ${error.hint} (${error.code})`);
-	return error.exitStatus;
+	return reportError(new TurnfsError("TURNFS_REWIND_CONFLICT", { count: result.conflicts.length, turn: result.turn }));
 }
 
 function changesAnything(plan: RewindResponse): boolean {

@@ -11,6 +11,7 @@ import { type ChildEnd, runChild } from "./child.js";
 import { type Mounted, type MountOptions, mountProject, warnBehind } from "./connect.js";
 import { remark } from "./output.js";
 import { renderRunSummary } from "./render/run-summary.js";
+import { reportError } from "./report-error.js";
 
 export interface TurnRun {
 	/** Program and arguments. */
@@ -70,10 +71,7 @@ async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: 
 		if (mount.mountedNow) await unmountOrLeave(client, token);
 	} catch (error) {
 		// The program has run: its status is ours, whatever happened to us afterwards.
-		const known = TurnfsError.from(error, "TURNFS_DAEMON_FAILED", {
-			log: `${place.store?.path ?? "the store"}/daemon.log`,
-		});
-		remark(`turnfs: ${known.message} ${known.hint} (${known.code})`);
+		reportError(error);
 	}
 	await hold.close();
 	return status;
@@ -90,6 +88,6 @@ async function unmountOrLeave(client: DaemonClient, token: string): Promise<void
 }
 
 function report(end: ChildEnd): number {
-	if (end.failure !== null) remark(`turnfs: ${end.failure}`);
+	if (end.failure !== null) reportError(end.failure);
 	return end.status;
 }

@@ -27,7 +27,7 @@ describe("the program under run", () => {
 	it("that can't be found or executed gives 127 and 126", async () => {
 		expect(await run("turnfs-no-such-program")).toMatchObject({
 			status: 127,
-			failure: expect.stringMatching(/not found/),
+			failure: { code: "TURNFS_COMMAND_NOT_FOUND" },
 		});
 		writeFileSync(join(folder, "text"), "hello", { mode: 0o644 });
 		expect((await run("./text")).status).toBe(126);
