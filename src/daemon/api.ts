@@ -204,6 +204,8 @@ export const showResponseSchema = z.object({
 	begin: z.string(),
 	end: z.string().nullable(),
 	changes: z.array(changeSchema),
+	/** Everything that could not be captured, those with no row in `changes` too. */
+	skipped: z.array(pathReasonSchema),
 	/** Processes that stood behind the mount when it began. */
 	behind: z.array(behindSchema),
 });

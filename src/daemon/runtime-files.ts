@@ -35,8 +35,6 @@ export interface RuntimePaths {
 	/** The engine's control socket. */
 	control: string;
 	info: string;
-	/** Held by the daemon for its life. */
-	lock: string;
 	/** Folder for a rewind's private mount. */
 	privateMount: string;
 }
@@ -77,7 +75,6 @@ export function runtimePaths(project: string): RuntimePaths {
 		socket: `${stem}.sock`,
 		control: `${stem}.ctl`,
 		info: `${stem}.json`,
-		lock: `${stem}.lock`,
 		privateMount: `${stem}.mnt`,
 	};
 }

@@ -166,6 +166,8 @@ export const postStateSchema: z.ZodType<PostState> = z.object({
 	mtimeNs: bigInteger,
 	ctimeNs: bigInteger,
 	path,
+	stored: z.boolean(),
+	xattrs: z.string(),
 });
 
 export const processSchema: z.ZodType<ProcessInfo> = z.object({

@@ -173,8 +173,12 @@ export interface PostState {
 	size: bigint;
 	mtimeNs: bigint;
 	ctimeNs: bigint;
-	/** Where it was found: a path in the project, or below the store for a preserved file. An entry's own path when it was free. */
+	/** Where it was found: a path in the project, or below the store (`stored`). An entry's own path; "" when not known. */
 	path: ByteString;
+	/** Found in the store only: it had no known name in the project. */
+	stored: boolean;
+	/** Objects: digest of the xattrs (`store/xattr-digest.ts`), "" for none. Entries: "". */
+	xattrs: string;
 }
 
 export interface ProcessInfo {
