@@ -10,6 +10,7 @@
 // back while another thing goes through the mount can deadlock (directory, rename and inode locks stay held in the kernel).
 #pragma once
 
+#include <cstdint>
 #include <shared_mutex>
 #include <string>
 #include <string_view>
@@ -57,6 +58,9 @@ class Gate {
                                   std::string_view to_name, inode::Inode* to_present, record::Toucher by);
   sys::Result<Pass> MutateAttrs(inode::Inode& object, record::Toucher by);
   sys::Result<Pass> MutateBytes(inode::Inode& object, uint64_t offset, uint64_t length, record::Toucher by);
+
+  // For an object that is made without any name: nothing in the project changes by it.
+  Pass MakeNameless();
 
   inode::Table& inodes() { return inodes_; }
   record::Recorder& recorder() { return recorder_; }

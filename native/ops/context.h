@@ -7,6 +7,7 @@
 #include "fuse/request.h"
 #include "gate/gate.h"
 #include "inode/table.h"
+#include "session/truncate_watch.h"
 
 namespace ops {
 
@@ -16,6 +17,7 @@ struct Context {
   inode::Table& inodes;
   gate::Gate& gate;
   DirectoryStreams& streams;
+  session::TruncateWatch& truncates;
   // Where cookies of READDIR are stable across opens (ext4, xfs, btrfs): OPENDIR is answered ENOSYS and never asked again.
   bool stateless_readdir = false;
   std::atomic<bool> short_timeouts{false};  // 1 s instead of a day: somebody stands behind the mount
