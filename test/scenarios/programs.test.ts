@@ -1,4 +1,5 @@
 /** Turns made by the programs that people and agents really use. */
+import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { roundTrip, Story } from "./story.js";
 
@@ -42,26 +43,34 @@ describe("git inside the mount", () => {
 	});
 });
 
-describe("package managers inside the mount", () => {
-	const packages = `
-		mkdir -p ../registry/left ../registry/right/bin
-		echo '{"name":"left","version":"1.0.0","dependencies":{}}' > ../registry/left/package.json; echo 'module.exports = 1' > ../registry/left/index.js
-		echo '{"name":"right","version":"2.0.0","bin":{"right":"bin/right.js"},"scripts":{"postinstall":"echo built > built.txt"}}' > ../registry/right/package.json
-		printf '#!/usr/bin/env node\\nconsole.log("right")\\n' > ../registry/right/bin/right.js
-		(cd ../registry && npm pack --silent ./left ./right > /dev/null)
-	`;
+/** A package of this checkout and all it depends on, as names. */
+function closure(...names: string[]): string[] {
+	const found = new Set<string>();
+	const add = (name: string): void => {
+		if (found.has(name)) return;
+		found.add(name);
+		const { dependencies } = JSON.parse(readFileSync(`node_modules/${name}/package.json`, "utf8"));
+		for (const dependency of Object.keys(dependencies ?? {})) add(dependency);
+	};
+	names.forEach(add);
+	return [...found];
+}
 
-	test("npm install of packages with scripts and commands, and its removal, are undone", async () => {
+describe("package managers inside the mount", () => {
+	test("npm install of a real package set, from tarballs, and its removal, are undone", async () => {
+		const npm = "npm --offline --no-audit --no-fund --no-update-notifier --silent";
+		const packages = closure("yargs", "fast-check").map((name) => `${process.cwd()}/node_modules/${name}`);
 		const story = await Story.start({
-			prepare: `${packages}
-				echo '{"name":"app","version":"0.0.1"}' > package.json; mkdir -p node_modules/mine; echo '{"name":"mine"}' > node_modules/mine/package.json
+			prepare: `
+				mkdir ../tarballs; (cd ../tarballs; ${npm} pack --ignore-scripts ${packages.join(" ")} > /dev/null)
+				echo '{"name":"app","version":"0.0.1"}' > package.json
+				mkdir -p node_modules/mine; echo '{"name":"mine"}' > node_modules/mine/package.json
 			`,
 		});
-		const npm = "npm --offline --no-audit --no-fund --no-update-notifier --silent";
 		await roundTrip(story, [
-			`${npm} install ../registry/left-1.0.0.tgz ../registry/right-2.0.0.tgz; test "$(npx --offline right)" = right; test -f package-lock.json`,
-			`${npm} uninstall left; ${npm} install --install-links ../registry/left`,
-			`rm -rf node_modules; ${npm} ci`,
+			`${npm} install ../tarballs/*.tgz; test -f package-lock.json; node -e 'require("fast-check")'`,
+			`${npm} uninstall fast-check`,
+			`rm -rf node_modules package-lock.json; ${npm} install`,
 		]);
 	}, 240_000);
 
@@ -168,7 +177,7 @@ describe("editors", () => {
 		const vim = (settings: string, edit: string, file: string) =>
 			`vim -u NONE -N -es -c 'set ${settings}' -c '${edit}' -c 'wq' ${file} < /dev/null`;
 		await roundTrip(story, [
-			vim("backup writebackup backupcopy=no", "%s/a/A/", "alone"),
+			vim("backup writebackup backupcopy=no", "%s/t/T/", "alone"),
 			`${vim("nobackup writebackup backupcopy=auto", "%s/b/B/", "f")}; ${vim("backupcopy=yes", "$d", "soft")}`,
 			`${vim("backupcopy=breakhardlink", "1d", "hard")}; rm -f .*.swp`,
 		]);

@@ -96,7 +96,7 @@ export class Story {
 
 	/** A shell script in the project (inside the mount when there is one). @throws when it fails */
 	sh(script: string, options: CommandOptions = {}): Promise<CommandResult> {
-		return this.run(["/bin/bash", "-euo", "pipefail", "-c", script], { expectStatus: 0, ...options });
+		return this.run(["/bin/bash", "--norc", "-euo", "pipefail", "-c", script], { expectStatus: 0, ...options });
 	}
 
 	/** A shell script in the folder behind the mount, as somebody does who doesn't go through it. */
@@ -207,18 +207,18 @@ export class Story {
 	async expectTree(expected: Tree, options: Comparison = {}): Promise<void> {
 		const behind = await this.tree();
 		const copies = this.options.filesystem === "overlayfs";
-		expect(differences(expected, behind, { from: this.#from ?? expected, copies, ...options })).toEqual([]);
+		expectNone(differences(expected, behind, { from: this.#from ?? expected, copies, ...options }));
 		const inside = await this.inside();
 		// What an ordinary user may not read can't be compared with what root sees.
 		if (inside === null || this.#ordinary()) return;
-		expect(differences(behind, inside, options).map((line) => `through the mount: ${line}`)).toEqual([]);
+		expectNone(differences(behind, inside, options).map((line) => `through the mount: ${line}`));
 	}
 
 	/** Besides: what a program inside the mount sees of a turn's beginning, the number of links too, is as it was. */
 	async expectInside(turn: number): Promise<void> {
 		const then = this.#states.get(turn)?.inside;
 		const now = await this.inside();
-		if (then && now) expect(differences(then, now, { linkCounts: "same" })).toEqual([]);
+		if (then && now) expectNone(differences(then, now, { linkCounts: "same" }));
 	}
 
 	async rewindResult(turn: number | string, ...flags: string[]): Promise<CommandResult> {
@@ -337,7 +337,7 @@ export class Story {
 
 	/** A shell in the project, for a turn with an owner. */
 	shell(): Process {
-		return this.spawn(["/bin/bash"]);
+		return this.spawn(["/bin/bash", "--norc"]);
 	}
 
 	/** Ends the programs that would keep the mount busy. */
@@ -354,6 +354,12 @@ export class Story {
 			for (const at of this.#unmounts) await this.run(["umount", at], { cwd: "/", as: { uid: 0, gid: 0 } });
 		}
 	}
+}
+
+/** Fails with the differences, of which the first forty tell enough. */
+function expectNone(found: string[]): void {
+	const more = found.length > 40 ? [`… and ${found.length - 40} more`] : [];
+	expect([...found.slice(0, 40), ...more]).toEqual([]);
 }
 
 export function isAlive(pid: number): boolean {
