@@ -1,9 +1,9 @@
 // The recorder: decides what is a first touch, keeps pre-images in the store, appends the journal. It knows no FUSE.
 // Its only caller on a request's way is the gate, which holds the barrier shared for the whole execution
 // (capture, change on the project), so the epoch can't move in between.
-// Every function that returns an error has changed nothing on the project; the caller answers the request with that errno
-// and does not go on. With on_capture_failure = skip it returns ok and a Skipped record is in the journal instead; only when
-// the journal itself can't take that record does it fail all the same (never silent).
+// Every function that returns an error has changed nothing on the project; the caller answers the request with that
+// errno and does not go on. With on_capture_failure = skip it returns ok and a Skipped record is in the journal
+// instead; only when the journal itself can't take that record does it fail all the same (never silent).
 //
 // Call everything with the engine's own credentials (no fsuid of the caller: the store is 0700) and without holding the
 // lock of any object: these functions lock one object at a time.
@@ -28,7 +28,7 @@ struct Options {
   uint64_t next_object = 2;
   uint64_t next_seq = 1;
   uint64_t next_pack = 1;
-  uint32_t epoch = 1;    // epoch of the span that begins with the mount
+  uint32_t epoch = 1;                        // epoch of the span that begins with the mount
   uint64_t max_preimage_bytes = UINT64_MAX;  // larger objects' bytes are recorded as skipped
   bool skip_on_failure = false;
   uint64_t chunk_threshold_bytes = 1u << 20;  // larger files: reflink, else only touched chunks
@@ -39,22 +39,22 @@ struct Options {
 struct SpanStart {
   journal::SpanKind kind = journal::SpanKind::kBetween;
   Lane lane = journal::kUserLane;
-  uint32_t owner_pid = 0;   // its descendants' touches are of this lane; 0: none named
-  std::string token;        // TURNFS_RUN=<token> in the environment marks them too; empty: none
-  std::string meta;         // JSON, opaque
+  uint32_t owner_pid = 0;  // its descendants' touches are of this lane; 0: none named
+  std::string token;       // TURNFS_RUN=<token> in the environment marks them too; empty: none
+  std::string meta;        // JSON, opaque
 };
 
 struct Position {
   uint32_t epoch;
-  uint64_t seq;       // of the last record written
+  uint64_t seq;  // of the last record written
   int64_t time_ns;
 };
 
 // Where a removed file went.
 struct Removed {
-  bool nameless = false;   // born in this span: kept in the store only until the kernel forgets it (ForgetNameless)
-  std::string place;       // below the store; empty: the bytes were copied, the file is really gone
-  sys::UniqueFd pin;       // O_PATH descriptor of it when `place` is empty: nothing else leads to the inode any more
+  bool nameless = false;  // born in this span: kept in the store only until the kernel forgets it (ForgetNameless)
+  std::string place;      // below the store; empty: the bytes were copied, the file is really gone
+  sys::UniqueFd pin;      // O_PATH descriptor of it when `place` is empty: nothing else leads to the inode any more
 };
 
 struct Counters {
@@ -67,7 +67,8 @@ class Recorder {
   virtual ~Recorder() = default;
 
   // --- first touches; each is O(1) without I/O when the stamp says it was done ---
-  // About to change what `name` in `dir` is; `present` is what it is now (nullptr: free). Also touches dir's attributes.
+  // About to change what `name` in `dir` is; `present` is what it is now (nullptr: free). Also touches dir's
+  // attributes.
   virtual sys::Result<void> TouchEntry(Subject& dir, std::string_view name, Subject* present, Toucher by) = 0;
   virtual sys::Result<void> TouchAttrs(Subject& object, Toucher by) = 0;
   // About to change bytes [offset, offset+length) (UINT64_MAX: to the end). Also touches attributes.
@@ -110,8 +111,8 @@ class Recorder {
   // Pre-images and journal to stable storage, if anything was appended since the last call.
   virtual sys::Result<void> Sync() = 0;
   virtual void Unmounted() = 0;
-  // Stores the present time in the store's `heartbeat` file: the engine was alive and is the author of changes up to now.
-  // Call after each change on the project, before the reply. A clock read and a store, no I/O.
+  // Stores the present time in the store's `heartbeat` file: the engine was alive and is the author of changes up to
+  // now. Call after each change on the project, before the reply. A clock read and a store, no I/O.
   virtual void Heartbeat() = 0;
   virtual const Counters& counters() const = 0;
   virtual Position position() const = 0;

@@ -16,7 +16,8 @@ namespace record {
 using journal::Lane;
 using journal::ObjectId;
 
-// Epoch and lane in one number: "touched by this lane in this span" is one comparison. Epochs start at 1, so 0 is never.
+// Epoch and lane in one number: "touched by this lane in this span" is one comparison. Epochs start at 1, so 0 is
+// never.
 using Stamp = uint64_t;
 constexpr Stamp MakeStamp(uint32_t epoch, Lane lane) { return (uint64_t{epoch} << 32) | lane; }
 
