@@ -1,5 +1,5 @@
-// One FUSE request as handlers see it, and the reply that they fill. Lengths were checked against the op table's row before
-// a handler runs, so arg(), name() and data() can't reach outside the message.
+// One FUSE request as handlers see it, and the reply that they fill. Lengths were checked against the op table's row
+// before a handler runs, so arg(), name() and data() can't reach outside the message.
 #pragma once
 
 #include <linux/fuse.h>
@@ -19,8 +19,9 @@ namespace fuse {
 
 class Request {
  public:
-  // Parses `bytes`: checks the header's length, that the fixed argument (arg_bytes) is there, then `names` strings, each ended by
-  // NUL, not empty, without '/' (symlink targets excepted: `free_names`). False: malformed, answer EINVAL/EIO.
+  // Parses `bytes`: checks the header's length, that the fixed argument (arg_bytes) is there, then `names` strings,
+  // each ended by NUL, not empty, without '/' (symlink targets excepted: `free_names`). False: malformed, answer
+  // EINVAL/EIO.
   bool Parse(std::span<const std::byte> bytes, size_t arg_bytes, unsigned names, bool free_names);
 
   const fuse_in_header& header() const { return header_; }
@@ -66,8 +67,8 @@ class Reply {
   // The request is never answered (FORGET, BATCH_FORGET).
   void Silent() { silent_ = true; }
   bool silent() const { return silent_; }
-  // This reply hands the kernel a nodeid (one lookup). If the kernel does not take the reply (ENOENT: the caller was killed), the
-  // loop takes the lookup back.
+  // This reply hands the kernel a nodeid (one lookup). If the kernel does not take the reply (ENOENT: the caller was
+  // killed), the loop takes the lookup back.
   void GivesLookup(uint64_t nodeid) { lookup_ = nodeid; }
   uint64_t given_lookup() const { return lookup_; }
   // For the trace: what capture this request caused.

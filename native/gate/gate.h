@@ -1,13 +1,16 @@
-// The gate: the only way from a handler to a change of the project. A mutating wrapper (sys/mutate.h) takes a Pass, only the gate
-// makes one, and only after the recorder has the pre-image in the store: a mutation that skips capture does not compile.
+// The gate: the only way from a handler to a change of the project. A mutating wrapper (sys/mutate.h) takes a Pass,
+// only the gate makes one, and only after the recorder has the pre-image in the store: a mutation that skips capture
+// does not compile.
 //
 // Lock order of the whole engine:
-//   barrier (shared) → objects (one at a time; a child before its parents never) → inode table → descriptor cache → journal.
+//   barrier (shared) → objects (one at a time; a child before its parents never) → inode table → descriptor cache →
+//   journal.
 // All are dropped before the reply, because the kernel may forget the inode at once.
 //
-// The barrier is held shared from the first-touch question to the end of the change, and never while waiting for a message from
-// the kernel. Advance takes it exclusively: it waits for executions that are inside, not for queued requests; holding a request
-// back while another thing goes through the mount can deadlock (directory, rename and inode locks stay held in the kernel).
+// The barrier is held shared from the first-touch question to the end of the change, and never while waiting for a
+// message from the kernel. Advance takes it exclusively: it waits for executions that are inside, not for queued
+// requests; holding a request back while another thing goes through the mount can deadlock (directory, rename and inode
+// locks stay held in the kernel).
 #pragma once
 
 #include <cstdint>
@@ -41,7 +44,8 @@ class Gate {
   Gate(inode::Table& inodes, record::Recorder& recorder);
 
   // --- names ---
-  // 0, or the errno that a lookup (ENOENT) or a change (EPERM) of this name in this directory gets: the store is invisible.
+  // 0, or the errno that a lookup (ENOENT) or a change (EPERM) of this name in this directory gets: the store is
+  // invisible.
   int CheckVisible(inode::Inode& dir, std::string_view name) const;
   int CheckChangeable(inode::Inode& dir, std::string_view name) const;
   // The door: a directory in the root of the mount that is the store.

@@ -18,7 +18,8 @@ struct Context {
   gate::Gate& gate;
   DirectoryStreams& streams;
   session::TruncateWatch& truncates;
-  // Where cookies of READDIR are stable across opens (ext4, xfs, btrfs): OPENDIR is answered ENOSYS and never asked again.
+  // Where cookies of READDIR are stable across opens (ext4, xfs, btrfs): OPENDIR is answered ENOSYS and never asked
+  // again.
   bool stateless_readdir = false;
   std::atomic<bool> short_timeouts{false};  // 1 s instead of a day: somebody stands behind the mount
 };

@@ -14,8 +14,8 @@ namespace {
 // FUSE's encoding of device numbers (the kernel's new_encode_dev).
 dev_t DecodeDevice(uint32_t rdev) { return makedev((rdev & 0xfff00) >> 8, (rdev & 0xff) | ((rdev >> 12) & 0xfff00)); }
 
-// A name about to be made: the directory's descriptor and what the name means now. It is looked at even though the kernel believes it
-// free: a file made behind the mount must not be recorded as absent, or a rewind would remove it.
+// A name about to be made: the directory's descriptor and what the name means now. It is looked at even though the
+// kernel believes it free: a file made behind the mount must not be recorded as absent, or a rewind would remove it.
 struct NewName {
   inode::Ref dir;
   inode::FdRef dirfd;

@@ -1,6 +1,6 @@
-// Open directories that are being read. With OPENDIR (file systems whose cookies hold only while the directory is open) a stream
-// lives from OPENDIR to RELEASEDIR. Without (ext4, xfs, btrfs) READDIR comes with nodeid and offset alone: streams are then a small
-// cache, and the one that stands at that offset goes on without a seek.
+// Open directories that are being read. With OPENDIR (file systems whose cookies hold only while the directory is open)
+// a stream lives from OPENDIR to RELEASEDIR. Without (ext4, xfs, btrfs) READDIR comes with nodeid and offset alone:
+// streams are then a small cache, and the one that stands at that offset goes on without a seek.
 #pragma once
 
 #include <dirent.h>
@@ -40,7 +40,7 @@ class DirectoryStream {
 
  private:
   sys::UniqueFd fd_;
-  uint64_t offset_ = 0;         // cookie of the next entry that Next gives
+  uint64_t offset_ = 0;  // cookie of the next entry that Next gives
   uint64_t previous_offset_ = 0;
   size_t at_ = 0, previous_at_ = 0, filled_ = 0;
   alignas(8) char buffer_[32768];
@@ -54,7 +54,8 @@ class DirectoryStreams {
   void Close(uint64_t handle);
   std::shared_ptr<DirectoryStream> Find(uint64_t handle);
 
-  // Takes a stream of this directory out of the cache, one at `offset` if there is, else opens one. Give it back with Keep.
+  // Takes a stream of this directory out of the cache, one at `offset` if there is, else opens one. Give it back with
+  // Keep.
   sys::Result<std::shared_ptr<DirectoryStream>> Take(inode::Inode& dir, uint64_t offset);
   void Keep(uint64_t nodeid, std::shared_ptr<DirectoryStream> stream);
 

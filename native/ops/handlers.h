@@ -1,5 +1,5 @@
-// Every handler, by family; the op table (optable.cc) names them. Each reads alike: find the inodes, check names, ask the gate, one
-// system call, bring the inode table up to date, reply.
+// Every handler, by family; the op table (optable.cc) names them. Each reads alike: find the inodes, check names, ask
+// the gate, one system call, bring the inode table up to date, reply.
 #pragma once
 
 #include "ops/context.h"

@@ -23,7 +23,8 @@ int Lookup(Context& context, const fuse::Request& request, fuse::Reply& reply) {
     SendEntry(context, *found.value(), st, uncached, reply);
     return 0;
   }
-  // An answer with nodeid 0 lets the kernel remember that there is nothing: every change of this directory goes through the mount.
+  // An answer with nodeid 0 lets the kernel remember that there is nothing: every change of this directory goes through
+  // the mount.
   if (found.error().number == ENOENT && !uncached && !dir->dead()) {
     fuse_entry_out nothing{};
     nothing.entry_valid = ValidSeconds(context, false);

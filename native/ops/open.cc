@@ -1,5 +1,5 @@
-// Opens. OPEN is answered ENOSYS once: with FUSE_NO_OPEN_SUPPORT (protocol 7.23) the kernel then opens files without a message.
-// So no descriptor has a handle here, and everything goes by nodeid.
+// Opens. OPEN is answered ENOSYS once: with FUSE_NO_OPEN_SUPPORT (protocol 7.23) the kernel then opens files without a
+// message. So no descriptor has a handle here, and everything goes by nodeid.
 #include <cerrno>
 
 #include "ops/handlers.h"
@@ -13,7 +13,8 @@ int Release(Context&, const fuse::Request&, fuse::Reply&) { return 0; }
 
 int Refuse(Context&, const fuse::Request&, fuse::Reply&) { return ENOSYS; }
 
-// What an ioctl changes (flags, verity, encryption) is not captured, so none passes. The errno is that of a file system without them.
+// What an ioctl changes (flags, verity, encryption) is not captured, so none passes. The errno is that of a file system
+// without them.
 int RefuseIoctl(Context&, const fuse::Request&, fuse::Reply&) { return ENOTTY; }
 
 }  // namespace ops

@@ -18,10 +18,10 @@ enum class Touch : uint8_t { kReads, kEntry, kObjectBytes, kObjectAttrs, kEntryA
 
 struct Row {
   uint32_t opcode;
-  const char* name;    // as in <linux/fuse.h> without FUSE_
-  size_t arg_bytes;    // fixed argument after the header (the smallest that any kernel ≥ 5.15 sends)
-  uint8_t names;       // NUL-terminated names after it
-  bool free_names;     // names may contain '/' (a symlink's target) or be xattr names
+  const char* name;  // as in <linux/fuse.h> without FUSE_
+  size_t arg_bytes;  // fixed argument after the header (the smallest that any kernel ≥ 5.15 sends)
+  uint8_t names;     // NUL-terminated names after it
+  bool free_names;   // names may contain '/' (a symlink's target) or be xattr names
   Touch touch;
   Handler handler;
 };

@@ -27,8 +27,8 @@ void AppendName(const DirectoryEntry& entry, size_t name_bytes, size_t record_by
   reply.Append(kZeros, record_bytes - used - name_bytes);
 }
 
-// With its attributes, so that a walk needs no LOOKUP per entry. An entry that has just gone is left with nodeid 0: the kernel will
-// ask by itself.
+// With its attributes, so that a walk needs no LOOKUP per entry. An entry that has just gone is left with nodeid 0: the
+// kernel will ask by itself.
 fuse_entry_out EntryOf(Context& context, inode::Inode& dir, const DirectoryEntry& entry) {
   fuse_entry_out out{};
   out.attr.ino = entry.ino;

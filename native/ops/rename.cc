@@ -63,7 +63,8 @@ int Exchange(Context& context, const gate::Pass& pass, const Side& from, const S
   return 0;
 }
 
-// The object that the rename replaces is kept first: a directory's attributes (it must be empty: the kernel says), a file by a link.
+// The object that the rename replaces is kept first: a directory's attributes (it must be empty: the kernel says), a
+// file by a link.
 sys::Result<record::Removed> KeepReplaced(Context& context, const Side& to, record::Toucher by) {
   if (to.dir->realm() == Realm::kStore) return record::Removed{};
   if (!to.present->is_directory())
@@ -115,7 +116,8 @@ int RenameWithFlags(Context& context, const fuse::Request& request, uint64_t to_
   // Two names of one file: POSIX says that nothing happens.
   if (to.present && to.present->nodeid() == from.present->nodeid()) return 0;
   record::Toucher by = TouchedBy(request);
-  auto pass = context.gate.MutateEntries(*from.dir, from.name, from.present.get(), *to.dir, to.name, to.present.get(), by);
+  auto pass =
+      context.gate.MutateEntries(*from.dir, from.name, from.present.get(), *to.dir, to.name, to.present.get(), by);
   if (!pass.ok()) return pass.error().number;
   if (flags & RENAME_EXCHANGE) return Exchange(context, pass.value(), from, to);
   return Move(context, pass.value(), from, to, flags, by);

@@ -51,7 +51,8 @@ int SetXattr(Context& context, const fuse::Request& request, fuse::Reply&) {
   if (!fd.ok()) return fd.error().number;
   bool kill_sgid = in.setxattr_flags & FUSE_SETXATTR_ACL_KILL_SGID;
   auto set = [&] {
-    // set-gid goes with an ACL from a caller outside the file's group: as a group that is no file's, without CAP_FSETID.
+    // set-gid goes with an ACL from a caller outside the file's group: as a group that is no file's, without
+    // CAP_FSETID.
     constexpr gid_t kNobodysGroup = static_cast<gid_t>(-2);
     if (!kill_sgid)
       return sys::SetXattr(pass.value(), fd.value().get(), request.name(0), value.data(), in.size,
@@ -82,8 +83,8 @@ int GetXattr(Context& context, const fuse::Request& request, fuse::Reply& reply)
   if (in.size > reply.capacity()) return E2BIG;
   auto fd = context.inodes.PathFd(*inode);
   if (!fd.ok()) return fd.error().number;
-  ssize_t n = getxattr(sys::ProcPath(fd.value().get()).text, request.name(0), in.size == 0 ? nullptr : reply.buffer(),
-                       in.size);
+  ssize_t n =
+      getxattr(sys::ProcPath(fd.value().get()).text, request.name(0), in.size == 0 ? nullptr : reply.buffer(), in.size);
   if (n < 0) return errno;
   if (in.size == 0) return SendSize(static_cast<size_t>(n), reply);
   reply.SetBytes(static_cast<size_t>(n));

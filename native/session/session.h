@@ -1,5 +1,5 @@
-// One mount's life inside the engine: the FUSE connection, its worker threads, the inode table, the gate and the recorder.
-// main.cc starts it; the control socket's thread calls the functions below `Run`.
+// One mount's life inside the engine: the FUSE connection, its worker threads, the inode table, the gate and the
+// recorder. main.cc starts it; the control socket's thread calls the functions below `Run`.
 #pragma once
 
 #include <cstdint>

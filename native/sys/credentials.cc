@@ -52,7 +52,8 @@ ActAs::ActAs(uid_t uid, gid_t gid, mode_t mask) {
   changed_ = true;
   syscall(SYS_setfsgid, gid);
   syscall(SYS_setfsuid, uid);
-  // Leaving uid 0 took the file system capabilities out of the effective set: put them back, without CAP_FSETID for other users.
+  // Leaving uid 0 took the file system capabilities out of the effective set: put them back, without CAP_FSETID for
+  // other users.
   SetEffective(uid == 0 ? usual : usual & ~Bit(CAP_FSETID));
 }
 

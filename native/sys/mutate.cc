@@ -54,8 +54,7 @@ Result<void> RemoveDirectory(const gate::Pass&, int dirfd, const char* name) {
   return Done(unlinkat(dirfd, name, AT_REMOVEDIR), "unlinkat");
 }
 
-Result<void> Rename(const gate::Pass&, int dirfd, const char* name, int to_dirfd, const char* to_name,
-                    unsigned flags) {
+Result<void> Rename(const gate::Pass&, int dirfd, const char* name, int to_dirfd, const char* to_name, unsigned flags) {
   return Done(static_cast<int>(syscall(SYS_renameat2, dirfd, name, to_dirfd, to_name, flags)), "renameat2");
 }
 

@@ -1,5 +1,5 @@
-// Every system call with which the engine changes the project. Each takes a gate::Pass, which only the gate makes, after the
-// pre-image is in the store.
+// Every system call with which the engine changes the project. Each takes a gate::Pass, which only the gate makes,
+// after the pre-image is in the store.
 #pragma once
 
 #include <fcntl.h>
@@ -40,8 +40,8 @@ Result<void> Allocate(const gate::Pass&, int fd, int mode, uint64_t offset, uint
 Result<size_t> WriteAll(const gate::Pass&, int fd, const void* from, size_t bytes, uint64_t offset);
 Result<size_t> CopyRange(const gate::Pass&, int from_fd, uint64_t from_offset, int fd, uint64_t offset, size_t bytes);
 
-// "/proc/self/fd/N": calls that want a path reach the inode of an O_PATH descriptor by it; it is never followed further, so a
-// symlink's own inode is meant.
+// "/proc/self/fd/N": calls that want a path reach the inode of an O_PATH descriptor by it; it is never followed
+// further, so a symlink's own inode is meant.
 struct ProcPath {
   explicit ProcPath(int fd);
   char text[32];

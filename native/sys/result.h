@@ -15,8 +15,8 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by intent
-  Result(Error error) : error_(error) {}                // NOLINT: implicit by intent
+  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit by intent
+  Result(Error error) : error_(error) {}         // NOLINT: implicit by intent
   bool ok() const { return value_.has_value(); }
   T& value() { return *value_; }
   const T& value() const { return *value_; }
