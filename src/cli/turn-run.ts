@@ -65,16 +65,21 @@ async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: 
 	run.onBegin?.(turn);
 	const env = { ...process.env, TURNFS_RUN: token, [TURN_VARIABLE]: String(turn), [PROJECT_VARIABLE]: place.project };
 	const status = report(await runChild(run.command, cwd, env));
-	try {
-		await client.turnEnd({ turn });
-		remark(renderRunSummary(await client.show(turn), run.folderOption));
-		if (mount.mountedNow) await unmountOrLeave(client, token);
-	} catch (error) {
-		// The program has run: its status is ours, whatever happened to us afterwards.
-		reportError(error);
-	}
+	// The program has run: its status is ours, whatever happens to us from here on.
+	await attempt(async () => void (await client.turnEnd({ turn })));
+	await attempt(async () => remark(renderRunSummary(await client.show(turn), run.folderOption)));
+	if (mount.mountedNow) await attempt(() => unmountOrLeave(client, token));
 	await hold.close();
 	return status;
+}
+
+/** A step whose failure is told and keeps the later ones from nothing. */
+async function attempt(step: () => Promise<void>): Promise<void> {
+	try {
+		await step();
+	} catch (error) {
+		reportError(error);
+	}
 }
 
 /** Programs that still run inside keep it mounted; the daemon unmounts when the last of them has gone. */

@@ -92,15 +92,16 @@ describe("changes", () => {
 			begin: "2026-03-01T12:00:00Z",
 			end: "2026-03-01T12:00:04.2Z",
 			changes,
+			skipped: [{ path: "link", reason: "no space left" }],
 			behind: [],
 		};
 		const text = renderRunSummary(shown, "my-project");
 		expect(text).toContain("turn 3: 5 changes (1 added, 2 modified, 1 deleted, 1 renamed)");
 		expect(text).toContain("turnfs -C my-project undo");
-		expect(text).toContain("1 of them can't be put back");
-		expect(renderRunSummary({ ...shown, changes: [] }, undefined)).toBe("turnfs: turn 3 changed nothing.");
+		expect(text).toContain("1 path can't be put back, the earlier state was not kept:\n    link: no space left");
+		expect(renderRunSummary({ ...shown, changes: [], skipped: [] }, undefined)).toBe("turnfs: turn 3 changed nothing.");
 		const many = Array.from({ length: 500 }, (_, i) => change("D", `docs/${i}`));
-		expect(renderRunSummary({ ...shown, changes: many }, undefined).split("\n").length).toBeLessThan(12);
+		expect(renderRunSummary({ ...shown, changes: many }, undefined).split("\n").length).toBeLessThan(14);
 		expect(renderShow(shown, plain)).toContain("ended, begun");
 	});
 });

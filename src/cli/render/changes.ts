@@ -1,5 +1,5 @@
 /** A turn's changes as lines for a terminal. */
-import type { Change, Counts } from "../../daemon/api.js";
+import type { Change, Counts, ShowResponse } from "../../daemon/api.js";
 import type { Colors } from "../output.js";
 import { printable } from "./names.js";
 import { count, formatSize } from "./quantities.js";
@@ -78,4 +78,16 @@ export function groupByCommand(changes: Change[]): ChangeGroup[] {
 /** `12 changes (2 added, 10 modified)` */
 export function summarize(changes: Change[]): string {
 	return `${count(changes.length, "change")} (${describeCounts(countChanges(changes))})`;
+}
+
+const MAX_NOT_KEPT = 10;
+
+/** What could not be captured, and so can't be put back: never left unsaid. */
+export function renderNotKept({ skipped }: ShowResponse, colors: Colors): string[] {
+	if (skipped.length === 0) return [];
+	const lines = [colors.red(`${count(skipped.length, "path")} can't be put back, the earlier state was not kept:`)];
+	for (const { path, reason } of skipped.slice(0, MAX_NOT_KEPT))
+		lines.push(`  ${printable(path)}: ${printable(reason)}`);
+	if (skipped.length > MAX_NOT_KEPT) lines.push(`  … ${skipped.length - MAX_NOT_KEPT} more`);
+	return lines;
 }

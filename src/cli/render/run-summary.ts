@@ -1,6 +1,6 @@
 import type { ShowResponse } from "../../daemon/api.js";
 import { colorsFor, STDERR } from "../output.js";
-import { groupByCommand, renderChange, summarize } from "./changes.js";
+import { groupByCommand, renderChange, renderNotKept, summarize } from "./changes.js";
 import { suggest } from "./commands.js";
 import { shortCommand } from "./names.js";
 
@@ -11,7 +11,7 @@ const MAX_PATHS = 5;
 export function renderRunSummary(shown: ShowResponse, folderOption: string | undefined): string {
 	const colors = colorsFor(STDERR);
 	const { turn, changes } = shown;
-	if (changes.length === 0) return `turnfs: turn ${turn} changed nothing.`;
+	if (changes.length === 0 && shown.skipped.length === 0) return `turnfs: turn ${turn} changed nothing.`;
 	const lines = [`turnfs: turn ${turn}: ${summarize(changes)}`];
 	const groups = groupByCommand(changes);
 	let shownCount = 0;
@@ -25,8 +25,7 @@ export function renderRunSummary(shown: ShowResponse, folderOption: string | und
 		lines.push(
 			colors.dim(`  … ${changes.length - shownCount} more changes by ${groups.length - MAX_GROUPS} other commands`),
 		);
-	const skipped = changes.filter((change) => change.skipped !== undefined).length;
-	if (skipped > 0) lines.push(colors.red(`  ${skipped} of them can't be put back: their content was not kept.`));
+	lines.push(...renderNotKept(shown, colors).map((line) => `  ${line}`));
 	lines.push(`  Undo it: ${suggest("undo", folderOption)}   All of it: ${suggest(`show ${turn}`, folderOption)}`);
 	return lines.join("\n");
 }

@@ -1,6 +1,6 @@
 import type { ShowResponse } from "../../daemon/api.js";
 import type { Colors } from "../output.js";
-import { groupByCommand, renderChange, summarize } from "./changes.js";
+import { groupByCommand, renderChange, renderNotKept, summarize } from "./changes.js";
 import { printable } from "./names.js";
 import { formatAge, formatDuration } from "./quantities.js";
 
@@ -15,6 +15,7 @@ export function renderShow(shown: ShowResponse, colors: Colors): string {
 		lines.push(
 			colors.yellow(`${printable(p.comm)} (pid ${p.pid}) stood behind the mount: what it changed is not here`),
 		);
+	lines.push(...renderNotKept(shown, colors));
 	if (shown.changes.length === 0) return [...lines, "Nothing was changed."].join("\n");
 	lines.push(summarize(shown.changes));
 	for (const group of groupByCommand(shown.changes)) {
