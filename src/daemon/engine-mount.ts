@@ -144,23 +144,36 @@ export class EngineMount {
 	}
 
 	/** Resolves once keeper and engine have ended; they are killed when they take too long. */
-	async ended(): Promise<void> {
-		const engineStart = processStart(this.enginePid);
-		const deadline = Date.now() + END_TIMEOUT_MS;
-		while (this.#isAlive(engineStart)) {
-			if (Date.now() > deadline) {
-				logLine(`engine ${this.enginePid} and keeper ${this.keeperPid} did not end by themselves`);
-				for (const pid of [this.enginePid, this.keeperPid]) killIfAlive(pid);
-				break;
-			}
-			await sleep(20);
-		}
-		await removeStaleMount(this.mountpoint);
+	ended(): Promise<void> {
+		return EngineMount.waitForEnd(this.mountpoint, this);
 	}
 
-	#isAlive(engineStart: string | null): boolean {
-		const engine = engineStart !== null && isProcessAlive(this.enginePid, engineStart);
-		return engine || (this.keeperStart !== null && isProcessAlive(this.keeperPid, this.keeperStart));
+	/** True when the engine has let go of its control socket within that time. */
+	endsWithin(timeoutMs: number): Promise<boolean> {
+		return Promise.race([this.control.closed.then(() => true), sleep(timeoutMs, false)]);
+	}
+
+	/** As `ended`, for a mount that can't be joined. */
+	static async waitForEnd(
+		mountpoint: string,
+		pids: { keeperPid: number | null; keeperStart: string | null; enginePid: number | null },
+	): Promise<void> {
+		const watched = [
+			{ pid: pids.keeperPid, start: pids.keeperStart },
+			{ pid: pids.enginePid, start: pids.enginePid === null ? null : processStart(pids.enginePid) },
+		].filter((one): one is { pid: number; start: string } => one.pid !== null && one.start !== null);
+		const deadline = Date.now() + END_TIMEOUT_MS;
+		for (;;) {
+			const alive = watched.filter(({ pid, start }) => isProcessAlive(pid, start));
+			if (alive.length === 0) break;
+			if (Date.now() > deadline) {
+				logLine(`killing ${alive.map(({ pid }) => pid).join(" and ")}, which did not end by themselves`);
+				for (const { pid } of alive) killIfAlive(pid);
+				break;
+			}
+			await sleep(10);
+		}
+		await removeStaleMount(mountpoint);
 	}
 }
 

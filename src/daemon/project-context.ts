@@ -29,7 +29,14 @@ export interface ActiveMount {
 export type NextSpan =
 	| { kind: "between" }
 	| { kind: "rewind" | "redo"; meta: Record<string, unknown> }
-	| { kind: "turn"; label: string | null; anchor: unknown; session: string | null; owner: Turn["owner"] };
+	| {
+			kind: "turn";
+			label: string | null;
+			anchor: unknown;
+			session: string | null;
+			owner: Turn["owner"];
+	  }
+	| { kind: "mark"; turn: Turn; label: string | null; anchor: unknown };
 
 export interface ProjectContext {
 	/** The project's real path, for messages. */

@@ -39,6 +39,9 @@ export interface RuntimePaths {
 	privateMount: string;
 }
 
+/** sockaddr_un has room for 108 bytes, the last of them 0. */
+const MAX_SOCKET_PATH_BYTES = 107;
+
 /**
  * `$XDG_RUNTIME_DIR/turnfs`, else `/tmp/turnfs-<uid>`; made with mode 0700.
  * @throws TURNFS_RUNTIME_DIR when it belongs to somebody else or others may write to it
@@ -69,8 +72,13 @@ export function projectKey(project: string): string {
 	return `${name}-${createHash("sha256").update(project).digest("hex").slice(0, 16)}`;
 }
 
+/** @throws TURNFS_RUNTIME_DIR, also when a socket's path would be longer than the kernel allows */
 export function runtimePaths(project: string): RuntimePaths {
-	const stem = join(runtimeDir(), projectKey(project));
+	const dir = runtimeDir();
+	const stem = join(dir, projectKey(project));
+	if (Buffer.byteLength(`${stem}.sock`) > MAX_SOCKET_PATH_BYTES) {
+		throw new TurnfsError("TURNFS_RUNTIME_DIR", { path: dir, reason: "its path is too long for a socket" });
+	}
 	return {
 		socket: `${stem}.sock`,
 		control: `${stem}.ctl`,

@@ -182,6 +182,7 @@ export const blobSchema = z.object({ kind: z.enum(["pack", "blob"]), file: natur
 export type BlobLocation = z.output<typeof blobSchema>;
 
 export const objectIdSchema = object;
+export const epochSchema = count;
 
 /** A rewind or redo, from before its first change on. */
 export const rewindEntrySchema = z.object({

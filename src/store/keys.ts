@@ -2,6 +2,8 @@
 import type { ByteString, ObjectId } from "./records.js";
 
 export const META = "meta";
+/** The newest span whose post-states are complete. */
+export const POST_EPOCH = "post-epoch";
 
 export const epochKey = (epoch: number): string => epoch.toString(16).padStart(8, "0");
 export const spanKey = (epoch: number): string => `span/${epochKey(epoch)}`;

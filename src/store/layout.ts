@@ -10,7 +10,6 @@ import {
 	readdirSync,
 	readFileSync,
 	renameSync,
-	rmSync,
 	statSync,
 	writeFileSync,
 } from "node:fs";
@@ -201,9 +200,4 @@ export function measureStore(store: string): number {
 	};
 	visit(store);
 	return bytes;
-}
-
-/** Takes away what only a crash leaves: nothing that the history needs. */
-export function removeLeftovers(store: string): void {
-	rmSync(join(store, "format.new"), { force: true });
 }

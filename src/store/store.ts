@@ -7,6 +7,7 @@ import { joinPath } from "../text/byte-string.js";
 import {
 	bindingSchema,
 	emptyMeta,
+	epochSchema,
 	type Meta,
 	metaSchema,
 	objectIdSchema,
@@ -255,11 +256,20 @@ export class HistoryStore {
 		}
 	}
 
+	/** Also notes that the span's post-states are complete. */
 	putPostStates(epoch: number, states: [key: keys.PostKey, state: PostState][]): Promise<void> {
-		return this.db.write(
-			states.map(([key, state]) => put(keys.postKey(epoch, key), state)),
-			true,
-		);
+		const operations = states.map(([key, state]) => put(keys.postKey(epoch, key), state));
+		return this.db.write([...operations, put(keys.POST_EPOCH, epoch)], true);
+	}
+
+	/** The newest span whose post-states are complete; 0 when there is none. */
+	async lastPostEpoch(): Promise<number> {
+		return (await this.db.get(keys.POST_EPOCH, epochSchema)) ?? 0;
+	}
+
+	/** How the journal's session ended, once that is known. */
+	async endSession(how: "unmounted" | "crashed"): Promise<void> {
+		await this.db.write([put(keys.META, { ...(await this.meta()), sessionEnd: how })], true);
 	}
 
 	// --- rewinds ---

@@ -1,0 +1,33 @@
+import type { FastifyInstance } from "fastify";
+import { summarizeTurn } from "../../history/log.js";
+import { measureStore } from "../../store/layout.js";
+import type { StatusResponse } from "../api.js";
+import type { ProjectDaemon } from "../project-daemon.js";
+
+export function registerStatus(app: FastifyInstance, daemon: ProjectDaemon): void {
+	app.get("/status", () => daemon.serial.run(() => readStatus(daemon)));
+}
+
+async function readStatus(daemon: ProjectDaemon): Promise<StatusResponse> {
+	const { mount, store, folders } = daemon;
+	const behind = mount === null ? [] : await daemon.refreshBehind();
+	const open = await daemon.openTurn();
+	const changes = open === null ? null : (await summarizeTurn(store, open, await daemon.lookAtCurrent())).counts;
+	return {
+		project: folders.project,
+		mounted: mount !== null,
+		mountpoint: mount?.mountpoint ?? null,
+		io: mount === null ? null : (await mount.control.status()).io,
+		turn: open?.turn ?? null,
+		changes,
+		pids: { keeper: mount?.keeperPid ?? null, engine: mount?.enginePid ?? null, daemon: process.pid },
+		store: {
+			path: folders.store,
+			bytes: measureStore(folders.storePath),
+			turns: await store.countTurns(),
+		},
+		holders: daemon.holds.list(),
+		behind,
+		problems: daemon.problems,
+	};
+}
