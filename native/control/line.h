@@ -16,7 +16,7 @@ constexpr size_t kMaxLineBytes = 1u << 20;
 
 // Appends `bytes` percent-coded: what is not one of A–Z a–z 0–9 . _ / - : , + becomes %XX.
 void AppendEncoded(std::string* out, std::string_view bytes);
-// The opposite. False for anything the encoder can't have written (then *bytes is unspecified).
+// The opposite. False for bytes that had to be coded and for broken codes (then *bytes is unspecified).
 bool Decode(std::string_view text, std::string* bytes);
 // Strictly decimal: no sign, no blanks, no overflow.
 bool ParseUnsigned(std::string_view text, uint64_t* number);

@@ -82,6 +82,7 @@ class KeeperWatch {
     auto synced = session_->Sync();
     if (!synced.ok()) Log("the journal can't be synced: %s", strerror(synced.error().number));
     Log("ending with files still open in the mount");
+    unlink(options_.control_path.c_str());
     _exit(1);
   }
 
