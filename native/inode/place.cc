@@ -12,16 +12,25 @@ constexpr size_t kMaxOthers = 4;
 }  // namespace
 
 void Table::Place(Inode& inode, Inode& dir, std::string_view name) {
+  // A link leaves the place until now as good as it was, a rename doesn't: looking is cheap, its directory was just
+  // used.
+  bool keep_other = false;
+  if (!inode.is_directory()) {
+    Step until_now = NewestPlace(inode);
+    const bool same = until_now.dir.get() == &dir && until_now.name == name;
+    keep_other = until_now.dir && !same && IsAt(until_now, inode);
+  }
   Leftovers leftovers;
   {
     std::lock_guard<std::mutex> lock(mutex_);
-    SetPlace(inode, dir, name, true, &leftovers);
+    SetPlace(inode, dir, name, keep_other, &leftovers);
   }
   Settle(std::move(leftovers));
 }
 
 void Table::Displace(Inode& inode, Inode& dir, std::string_view name, const std::string& store_place, bool nameless) {
   Leftovers leftovers;
+  bool look_elsewhere = false;
   {
     std::lock_guard<std::mutex> lock(mutex_);
     if (!store_place.empty()) {
@@ -31,23 +40,29 @@ void Table::Displace(Inode& inode, Inode& dir, std::string_view name, const std:
       if (nameless && known == extras.nameless.end()) extras.nameless.push_back(store_place);
     }
     if (inode.parent_ == &dir && inode.name_view() == name) {
-      Inode* parent = std::exchange(inode.parent_, nullptr);
       inode.SetName("");
-      if (inode.has_extras_) {
-        auto& others = extras_[inode.nodeid_].others;
-        if (!others.empty()) {
-          inode.parent_ = others.back().dir;
-          inode.SetName(others.back().name);
-          others.pop_back();
-        }
-        TrimExtras(inode);
-      }
-      Unhold(parent, &leftovers);
+      Unhold(std::exchange(inode.parent_, nullptr), &leftovers);
+      look_elsewhere = inode.has_extras_ && !extras_[inode.nodeid_].others.empty();
     } else {
       DropOther(inode, dir, name, &leftovers);
     }
   }
   Settle(std::move(leftovers));
+  if (!look_elsewhere) return;
+  // A file with several links: the newest of the others that is still good is its place now.
+  for (Step& other : PlacesOf(inode)) {
+    if (!other.dir) continue;
+    if (IsAt(other, inode)) {
+      Place(inode, *other.dir, other.name);
+      return;
+    }
+    Leftovers stale;
+    {
+      std::lock_guard<std::mutex> lock(mutex_);
+      DropOther(inode, *other.dir, other.name, &stale);
+    }
+    Settle(std::move(stale));
+  }
 }
 
 void Table::SetPlace(Inode& inode, Inode& dir, std::string_view name, bool keep_other, Leftovers* leftovers) {
@@ -132,6 +147,12 @@ record::Subject* Table::LendParent(Inode& inode) {
 std::string Table::NameOf(Inode& inode) {
   std::lock_guard<std::mutex> lock(mutex_);
   return std::string(inode.name_view());
+}
+
+Table::Step Table::NewestPlace(Inode& inode) {
+  std::lock_guard<std::mutex> lock(mutex_);
+  if (inode.parent_ == nullptr) return {};
+  return {Ref(*inode.parent_), std::string(inode.name_view())};
 }
 
 std::vector<Table::Step> Table::PlacesOf(Inode& inode) {

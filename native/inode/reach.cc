@@ -112,7 +112,7 @@ sys::Result<sys::UniqueFd> Table::OpenByHandle(Inode& inode, int flags) {
   }
   if (inode.HasFlag(Inode::kHandleVerified)) return opened;
   // The handle was asked for by name: make sure once that the name did not change hands in between.
-  auto key = KeyOfFd(opened.value().get());
+  auto key = KeyAt(opened.value().get(), "");
   if (!key.ok()) return key.error();
   inode.SetFlag(Is(inode, key.value()) ? Inode::kHandleVerified : Inode::kHandleWrong);
   if (!UsesHandle(inode)) return kStale;
@@ -144,6 +144,13 @@ sys::Result<sys::UniqueFd> Table::OpenStep(const Step& step, Inode& inode) {
   return OpenAt(dir_fd.value().get(), step.name.c_str(), inode);
 }
 
+bool Table::IsAt(const Step& step, Inode& inode) {
+  auto dir_fd = WalkTo(*step.dir);
+  if (!dir_fd.ok()) return false;
+  auto key = KeyAt(dir_fd.value().get(), step.name.c_str());
+  return key.ok() && Is(inode, key.value());
+}
+
 sys::Result<sys::UniqueFd> Table::OpenAt(int dir_fd, const char* name, Inode& inode) {
   auto opened = WithRoom(&cache_, [&]() -> sys::Result<sys::UniqueFd> {
     sys::UniqueFd fd(openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC));
@@ -151,7 +158,7 @@ sys::Result<sys::UniqueFd> Table::OpenAt(int dir_fd, const char* name, Inode& in
     return fd;
   });
   if (!opened.ok()) return opened;
-  auto key = KeyOfFd(opened.value().get());
+  auto key = KeyAt(opened.value().get(), "");
   if (!key.ok()) return key.error();
   if (!Is(inode, key.value())) return kStale;
   return opened;
@@ -183,10 +190,10 @@ sys::Result<FdRef> Table::WalkTo(Inode& dir) {
     }
     if (near.error().number != ESTALE || UsesHandle(*at)) return near.error();
     if (at->dead() || way.size() >= kMaxDepth) return kStale;
-    auto places = PlacesOf(*at);
-    if (places.empty() || !places.front().dir) return kStale;
-    way.emplace_back(std::move(at), std::move(places.front().name));
-    at = std::move(places.front().dir);
+    Step place = NewestPlace(*at);
+    if (!place.dir) return kStale;
+    way.emplace_back(std::move(at), std::move(place.name));
+    at = std::move(place.dir);
   }
   while (!way.empty()) {
     auto& [below, name] = way.back();

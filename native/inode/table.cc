@@ -119,9 +119,9 @@ Table::Key Table::KeyOf(const struct statx& st) const {
   return key;
 }
 
-sys::Result<Table::Key> Table::KeyOfFd(int fd) const {
+sys::Result<Table::Key> Table::KeyAt(int fd, const char* name) const {
   struct statx st;
-  auto seen = Stat(fd, "", &st);
+  auto seen = Stat(fd, name, &st);
   if (!seen.ok()) return seen.error();
   return KeyOf(st);
 }
@@ -261,9 +261,9 @@ void Table::Unreference(Inode& inode) {
     std::lock_guard<std::mutex> lock(mutex_);
     if (inode.refs_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       std::vector<Inode*> check;
-      Unlend(inode, &check);
-      check.push_back(&inode);
-      Reap(std::move(check), &leftovers);
+      if (inode.lent_ != nullptr || inode.has_extras_) Unlend(inode, &check);
+      if (inode.lookups_ == 0 && inode.holds_ == 0) check.push_back(&inode);
+      if (!check.empty()) Reap(std::move(check), &leftovers);
     }
   }
   Settle(std::move(leftovers));

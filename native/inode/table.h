@@ -71,8 +71,8 @@ class Table {
   void Forget(uint64_t nodeid, uint64_t count);
   void SetOnGone(std::function<void(const std::string& nameless_place, record::ObjectId object)> on_gone);
 
-  // The inode is now at dir/name (rename, link, attach). A file's place until now is remembered as another one:
-  // Displace takes it back.
+  // The inode is now at dir/name (rename, link, attach). A file's place until now is remembered as another
+  // one if it is still good.
   void Place(Inode& inode, Inode& dir, std::string_view name);
   // dir/name no longer leads to the inode. `store_place`: where a link of it lies now (below the store), "" when none;
   // `nameless`: that link goes when the kernel has forgotten the inode.
@@ -141,7 +141,7 @@ class Table {
   void DetectHandles();
   sys::Result<Inode*> MakeRoot(const sys::UniqueFd& fd, uint64_t nodeid, Realm realm, Inode::Role role);
   Key KeyOf(const struct statx& st) const;
-  sys::Result<Key> KeyOfFd(int fd) const;
+  sys::Result<Key> KeyAt(int fd, const char* name) const;
   bool Is(const Inode& inode, const Key& key) const;
 
   // --- slots (table.cc) ---
@@ -168,6 +168,7 @@ class Table {
   // Without it:
   record::Subject* LendParent(Inode& inode);
   std::string NameOf(Inode& inode);
+  Step NewestPlace(Inode& inode);  // without a directory: it has none
   std::vector<Step> PlacesOf(Inode& inode);
 
   // --- reaching (reach.cc) ---
@@ -177,6 +178,7 @@ class Table {
   sys::Result<sys::UniqueFd> OpenByHandle(Inode& inode, int flags);
   sys::Result<sys::UniqueFd> OpenByPlace(Inode& inode);
   sys::Result<sys::UniqueFd> OpenStep(const Step& step, Inode& inode);
+  bool IsAt(const Step& step, Inode& inode);
   sys::Result<sys::UniqueFd> OpenAt(int dir_fd, const char* name, Inode& inode);
   sys::Result<FdRef> Near(Inode& dir);
   sys::Result<FdRef> WalkTo(Inode& dir);
