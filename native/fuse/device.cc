@@ -57,10 +57,9 @@ void Workers::Serve(Worker& worker) {
   } else {
     bool more = true;
     while (more && !ended_.load(std::memory_order_relaxed)) {
-      uint64_t drain = drain_.load(std::memory_order_acquire);
       more = ServeOne(in.get(), out.get());
-      // Whatever this worker had in hand when that drain began is answered now.
-      worker.came_round.store(drain, std::memory_order_release);
+      // It has nothing in hand now, so whatever it had when that drain began is answered.
+      worker.came_round.store(drain_.load(std::memory_order_acquire), std::memory_order_release);
     }
   }
   worker.ended.store(true, std::memory_order_release);
@@ -69,7 +68,7 @@ void Workers::Serve(Worker& worker) {
 void Workers::Drain() {
   uint64_t mine = drain_.fetch_add(1, std::memory_order_acq_rel) + 1;
   for (auto& worker : workers_) {
-    // The signal can fall between the worker's look at drain_ and its read: send it again until the worker has come
+    // The signal can fall just before the worker's read: send it again until the worker has come
     // round.
     while (worker->came_round.load(std::memory_order_acquire) < mine &&
            !worker->ended.load(std::memory_order_acquire)) {

@@ -11,9 +11,9 @@ int Lookup(Context& context, const fuse::Request& request, fuse::Reply& reply) {
   const char* name = request.name(0);
   struct statx st {};
   if (context.gate.IsDoor(*dir, name)) {
-    inode::Ref store = context.inodes.StoreRoot(&st);
-    if (!store) return EIO;
-    SendEntry(context, *store, st, true, reply);
+    auto store = context.inodes.StoreRoot(&st);
+    if (!store.ok()) return store.error().number;
+    SendEntry(context, *store.value(), st, true, reply);
     return 0;
   }
   if (int error = context.gate.CheckVisible(*dir, name)) return error;

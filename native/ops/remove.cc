@@ -58,6 +58,7 @@ int Unlink(Context& context, const fuse::Request& request, fuse::Reply&) {
   }
   auto removed = context.gate.recorder().RemoveFile(victim.dirfd.get(), name, *victim.inode, by);
   if (!removed.ok()) return removed.error().number;
+  if (removed.value().pin.valid()) context.inodes.Pin(*victim.inode, std::move(removed.value().pin));
   context.inodes.Displace(*victim.inode, *victim.dir, name, removed.value().place, removed.value().nameless);
   return 0;
 }

@@ -81,7 +81,7 @@ int Move(Context& context, const gate::Pass& pass, const Side& from, const Side&
   if (to.present) {
     auto kept = KeepReplaced(context, to, by);
     if (!kept.ok()) return kept.error().number;
-    removed = kept.value();
+    removed = std::move(kept.value());
     if (to.present->is_directory()) {
       auto fd = to.present->OpenPath();
       if (fd.ok()) replaced_fd = std::move(fd.value());
@@ -96,6 +96,8 @@ int Move(Context& context, const gate::Pass& pass, const Side& from, const Side&
     if (to.present->is_directory()) {
       if (replaced_fd.valid()) context.inodes.PinDirectory(*to.present, std::move(replaced_fd));
       context.inodes.MarkDead(*to.present);
+    } else if (removed.pin.valid()) {
+      context.inodes.Pin(*to.present, std::move(removed.pin));
     }
     context.inodes.Displace(*to.present, *to.dir, to.name, removed.place, removed.nameless);
   }
