@@ -24,9 +24,11 @@ export interface ServerOptions {
 export async function startServer(daemon: ProjectDaemon, options: ServerOptions): Promise<FastifyInstance> {
 	const app = Fastify({ forceCloseConnections: true });
 	let running = 0;
-	app.addHook("onRequest", async () => options.onCall(++running));
-	app.addHook("onResponse", async () => options.onCall(--running));
-	app.addHook("onRequestAbort", async () => options.onCall(running));
+	app.addHook("onRequest", async (_request, reply) => {
+		options.onCall(++running);
+		// Also comes when the caller has gone before its answer.
+		reply.raw.once("close", () => options.onCall(--running));
+	});
 	app.setErrorHandler((error, request, reply) => {
 		const known = explain(error, daemon);
 		if (known.code === "TURNFS_DAEMON_FAILED") {
