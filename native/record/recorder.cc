@@ -57,8 +57,9 @@ sys::Result<void> RecorderImpl::Start(const SpanStart& first) {
   if (auto prepared = StoredLinks::Prepare(options_.store_fd); !prepared.ok()) return prepared;
   if (auto opened = heartbeat_.Open(options_.store_fd); !opened.ok()) return opened;
 
-  uint64_t session;
-  if (getrandom(&session, sizeof session, 0) != sizeof session) return sys::LastError("getrandom");
+  // 0: nobody chose one (unit tests).
+  uint64_t session = options_.session;
+  if (session == 0 && getrandom(&session, sizeof session, 0) != sizeof session) return sys::LastError("getrandom");
   links_ = std::make_unique<StoredLinks>(options_.store_fd, project_dev_);
   packs_ = std::make_unique<pack::Writer>(packs_fd_.get(), session, &numbers_);
   blobs_ = std::make_unique<pack::Blobs>(blobs_fd_.get(), &numbers_);
