@@ -61,7 +61,7 @@ bool Gate::IsDoor(inode::Inode& dir, std::string_view name) const {
 
 sys::Result<Pass> Gate::MutateEntry(inode::Inode& dir, std::string_view name, inode::Inode* present,
                                     record::Toucher by) {
-  Pass pass(Enter());
+  Pass pass(Enter(), recorder_);
   if (dir.realm() == inode::Realm::kProject) {
     auto touched = recorder_.TouchEntry(dir, name, present, by);
     if (!touched.ok()) return touched.error();
@@ -72,7 +72,7 @@ sys::Result<Pass> Gate::MutateEntry(inode::Inode& dir, std::string_view name, in
 sys::Result<Pass> Gate::MutateEntries(inode::Inode& dir, std::string_view name, inode::Inode* present,
                                       inode::Inode& to_dir, std::string_view to_name, inode::Inode* to_present,
                                       record::Toucher by) {
-  Pass pass(Enter());
+  Pass pass(Enter(), recorder_);
   if (dir.realm() == inode::Realm::kProject) {
     auto touched = recorder_.TouchEntry(dir, name, present, by);
     if (!touched.ok()) return touched.error();
@@ -85,7 +85,7 @@ sys::Result<Pass> Gate::MutateEntries(inode::Inode& dir, std::string_view name, 
 }
 
 sys::Result<Pass> Gate::MutateAttrs(inode::Inode& object, record::Toucher by) {
-  Pass pass(Enter());
+  Pass pass(Enter(), recorder_);
   if (object.realm() == inode::Realm::kProject) {
     auto touched = recorder_.TouchAttrs(object, by);
     if (!touched.ok()) return touched.error();
@@ -94,7 +94,7 @@ sys::Result<Pass> Gate::MutateAttrs(inode::Inode& object, record::Toucher by) {
 }
 
 sys::Result<Pass> Gate::MutateBytes(inode::Inode& object, uint64_t offset, uint64_t length, record::Toucher by) {
-  Pass pass(Enter());
+  Pass pass(Enter(), recorder_);
   if (object.realm() == inode::Realm::kProject) {
     auto touched = recorder_.TouchData(object, offset, length, by);
     if (!touched.ok()) return touched.error();
@@ -102,6 +102,6 @@ sys::Result<Pass> Gate::MutateBytes(inode::Inode& object, uint64_t offset, uint6
   return pass;
 }
 
-Pass Gate::MakeNameless() { return Pass(Enter()); }
+Pass Gate::MakeNameless() { return Pass(Enter(), recorder_); }
 
 }  // namespace gate

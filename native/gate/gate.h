@@ -17,6 +17,7 @@
 #include <shared_mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "gate/barrier.h"
 #include "inode/table.h"
@@ -27,16 +28,22 @@ namespace gate {
 
 class Gate;
 
-// Proof that what is about to change has been recorded. Lives as long as the execution; keeps the barrier shared.
+// Proof that what is about to change has been recorded. Lives as long as the execution; keeps the barrier shared. When
+// it ends the change is through, and the heartbeat says so: after a crash, what changed later than the last beat was
+// somebody else's doing.
 class Pass {
  public:
-  Pass(Pass&&) = default;
+  Pass(Pass&& other) noexcept : held_(std::move(other.held_)), recorder_(std::exchange(other.recorder_, nullptr)) {}
   Pass(const Pass&) = delete;
+  ~Pass() {
+    if (recorder_ != nullptr) recorder_->Heartbeat();
+  }
 
  private:
   friend class Gate;
-  explicit Pass(SharedBarrier held) : held_(std::move(held)) {}
+  Pass(SharedBarrier held, record::Recorder& recorder) : held_(std::move(held)), recorder_(&recorder) {}
   SharedBarrier held_;
+  record::Recorder* recorder_;
 };
 
 class Gate {
