@@ -268,13 +268,16 @@ class Comparison {
 		return row;
 	}
 
-	/** @param unchanged its present state, when nothing else is known: then it was not changed */
+	/**
+	 * @param mode of its entry record, whose permission bits are not reliable; @param unchanged its present state, which counts
+	 * when nothing else is known: then it was not changed
+	 */
 	#sideBefore(object: ObjectId, mode: number, unchanged: PostState | null = null): SideState {
 		const attrs = this.#before.attrs.get(object);
 		if (attrs !== undefined) return { mode: attrs.mode, size: attrs.size };
-		const kept = this.#after.object(object);
-		if (kept !== null && kept.object !== null) return { mode, size: kept.size };
-		return { mode, size: unchanged?.size ?? null };
+		const kept = this.#after.object(object) ?? unchanged;
+		if (kept !== null && kept.object !== null) return { mode: kept.mode, size: kept.size };
+		return { mode, size: null };
 	}
 
 	/** As at the end of the stretch; where it was when the folder has gone too. */

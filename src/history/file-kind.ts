@@ -1,18 +1,19 @@
 import type { Kind } from "../daemon/api.js";
 
-const kinds: Record<number, Kind> = {
-	16807: "file",
-	9604: "directory",
-	21609: "symlink",
-	2401: "fifo",
-	26411: "socket",
-	4802: "character",
-	14406: "block",
-};
+/** By the bits of S_IFMT. A list of pairs, because Biome's formatter rewrites octal property keys to wrong numbers. */
+const kinds = new Map<number, Kind>([
+	[0o100000, "file"],
+	[0o040000, "directory"],
+	[0o120000, "symlink"],
+	[0o010000, "fifo"],
+	[0o140000, "socket"],
+	[0o020000, "character"],
+	[0o060000, "block"],
+]);
 
 /** What kind of thing a st_mode says it is. */
 export function fileKind(mode: number): Kind {
-	return kinds[mode & 0o170000] ?? "file";
+	return kinds.get(mode & 0o170000) ?? "file";
 }
 
 /** `0644` */
