@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +41,13 @@ sys::Result<void> WriteAll(int fd, std::string_view bytes, uint64_t offset, uint
   return {};
 }
 
+// What is allocated ahead must not be what fills a small disk: at most an eighth of what is free.
+uint64_t FairShare(int fd, uint64_t want) {
+  struct statvfs fs;
+  if (fstatvfs(fd, &fs) != 0) return want;
+  return std::min(want, uint64_t{fs.f_bavail} * fs.f_frsize / 8);
+}
+
 std::string FileName(uint64_t seq) {
   char name[32];
   snprintf(name, sizeof name, "%016" PRIx64 ".log", seq);
@@ -67,7 +75,7 @@ sys::Result<std::unique_ptr<Writer>> Writer::Open(const Options& options) {
 sys::Result<sys::UniqueFd> Writer::CreateEmpty(const char* name, uint64_t* allocated) {
   sys::UniqueFd fd(openat(options_.journal_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!fd.valid()) return sys::LastError("openat(journal)");
-  for (uint64_t want = *allocated; can_allocate_ && want >= 4096; want /= 4) {
+  for (uint64_t want = FairShare(fd.get(), *allocated); can_allocate_ && want >= 4096; want /= 4) {
     if (fallocate(fd.get(), 0, 0, static_cast<off_t>(want)) == 0) {
       *allocated = want;
       return fd;
@@ -147,9 +155,11 @@ void Writer::AllocateAhead(uint64_t need) {
   const uint64_t want = file_->end + need + kSealBytes + options_.step_bytes / 2;
   if (want <= file_->allocated || !can_allocate_ || file_->end < retry_allocation_at_) return;
   const uint64_t from = std::max(file_->allocated, file_->end);
-  const uint64_t length = std::max(options_.step_bytes, want - from);
+  const uint64_t needed = std::max(file_->end + need + kSealBytes, from + 1) - from;
+  const uint64_t length = std::max(FairShare(file_->fd.get(), std::max(options_.step_bytes, want - from)), needed);
   if (fallocate(file_->fd.get(), 0, static_cast<off_t>(from), static_cast<off_t>(length)) == 0) {
     file_->allocated = from + length;
+    if (length < options_.step_bytes) retry_allocation_at_ = file_->end + std::min(length / 2, kAllocationRetryBytes);
     return;
   }
   if (errno != ENOSPC && errno != EDQUOT && errno != EFBIG) can_allocate_ = false;

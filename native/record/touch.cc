@@ -308,9 +308,9 @@ void RecorderImpl::Born(Subject& object, Toucher by) {
     const Locked lock(object);
     TouchState& state = object.touch();
     state.born = hand.stamp;
-    state.attrs = state.data = 0;
-    state.shared = false;
     state.ever_born = true;
+    // Since it was made another lane may have come before us.
+    NoteLane(state, hand.stamp);
   }
   heartbeat_.BeatAt(hand.touch.time_ns);
 }
