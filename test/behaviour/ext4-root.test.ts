@@ -1,0 +1,3 @@
+import { behaviourSuite } from "./suite.js";
+
+behaviourSuite({ backing: "ext4", as: "root" });

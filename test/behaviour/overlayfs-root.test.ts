@@ -1,0 +1,3 @@
+import { behaviourSuite } from "./suite.js";
+
+behaviourSuite({ backing: "overlayfs", as: "root" });

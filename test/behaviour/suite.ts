@@ -1,0 +1,85 @@
+/**
+ * The behaviour suite: the same cases (cases_*.py) on a plain folder and on a mount over the same filesystem, as the same user.
+ * The plain folder is the oracle: what it answers, the mount must answer.
+ */
+import { execFileSync } from "node:child_process";
+import { chownSync, mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { isDeepStrictEqual } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { BackingKind } from "../support/backing.js";
+import { TempProject } from "../support/temp-project.js";
+import { ordinaryUser, root } from "../support/users.js";
+import { byNature } from "./by-nature.js";
+
+interface CaseInfo {
+	name: string;
+	needs: "root" | "user" | "anybody";
+	says: string;
+}
+
+const runner = fileURLToPath(new URL("run_cases.py", import.meta.url));
+const allCases = JSON.parse(
+	execFileSync("/usr/bin/python3", ["-IB", runner, "--list"], { encoding: "utf8" }),
+) as CaseInfo[];
+
+/** Sanitizers make everything slower; the limit only has to catch what hangs. */
+const limitSeconds = 600;
+
+export interface SuiteOptions {
+	backing: BackingKind;
+	as: "root" | "user";
+	/** Results that this filesystem can't give equally, with the reason. */
+	unlike?: Record<string, string>;
+}
+
+export function behaviourSuite({ backing, as, unlike = {} }: SuiteOptions): void {
+	const cases = allCases.filter((c) => c.needs === "anybody" || c.needs === as);
+	describe(`as ${as} on ${backing}, the mount answers as the folder does`, () => {
+		let project: TempProject;
+		let plain: Map<string, unknown>;
+		let mount: Map<string, unknown>;
+
+		beforeAll(async () => {
+			const user = as === "root" ? root : ordinaryUser();
+			project = await TempProject.create({ backing, user, lifetime: "caller", watchdogSeconds: limitSeconds });
+			const plainDir = join(project.top, "plain");
+			mkdirSync(plainDir);
+			chownSync(plainDir, user.uid, user.gid);
+			plain = await runCases(project, plainDir);
+			await project.mount();
+			await project.beginTurn();
+			mount = await runCases(project, project.dir);
+			await project.endTurn();
+			await project.umount();
+		}, limitSeconds * 1_000);
+
+		afterAll(async () => project?.cleanUp(), 60_000);
+
+		for (const { name, says } of cases) {
+			const special = byNature[name];
+			if (unlike[name]) continue;
+			test(special ? `${name}: ${special.reason}` : `${name}: ${says}`, () => {
+				// A case that raises or hangs on the plain folder proves nothing.
+				expect(JSON.stringify(plain.get(name) ?? "not run")).not.toMatch(/^("no answer|"died|"not run|\{"raised)/);
+				expect(mount.get(name)).toEqual(special ? special.mount : plain.get(name));
+				if (special) expect(isDeepStrictEqual(special.mount, plain.get(name)), "no longer special").toBe(false);
+			});
+		}
+	});
+}
+
+async function runCases(project: TempProject, dir: string): Promise<Map<string, unknown>> {
+	const only = process.env.TURNFS_BEHAVIOUR_CASES?.split(",") ?? [];
+	const done = await project.run(["/usr/bin/python3", "-IB", runner, dir, ...only], {
+		cwd: dir,
+		timeoutMs: limitSeconds * 1_000,
+	});
+	const results = new Map<string, unknown>();
+	for (const line of done.stdout.trim().split("\n")) {
+		const { case: name, result } = JSON.parse(line) as { case: string; result: unknown };
+		results.set(name, result);
+	}
+	return results;
+}
