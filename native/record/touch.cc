@@ -312,6 +312,9 @@ void RecorderImpl::Born(Subject& object, Toucher by) {
     // Since it was made another lane may have come before us.
     NoteLane(state, hand.stamp);
   }
+  // Bound at once, not at its first touch: only so can what a span leaves behind be told from what somebody puts in its
+  // place outside the mount, also where inode numbers are used again and there is no birth time.
+  if (auto bound = Bind(object); !bound.ok()) counters_.failures.fetch_add(1, std::memory_order_relaxed);
   heartbeat_.BeatAt(hand.touch.time_ns);
 }
 
