@@ -284,10 +284,14 @@ void ServesPipelines(const std::string& folder) {
 
 }  // namespace
 
-int main() {
+// An argument is the folder to work in, for instance one inside a mount.
+int main(int argc, char** argv) {
   umask(0);
-  char folder[] = "/tmp/turnfs-fsop-test-XXXXXX";
-  CHECK(mkdtemp(folder) != nullptr);
+  std::string folder = std::string(argc > 1 ? argv[1] : "/tmp") + "/turnfs-fsop-test-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    perror(folder.c_str());
+    return 1;
+  }
   {
     Tester tester(folder);
     MakesEveryKind(&tester);
@@ -301,6 +305,6 @@ int main() {
     CHECK(tester.Call("nonsense a=b") == "ENOSYS");
   }
   ServesPipelines(folder);
-  CHECK(rmdir(folder) == 0);
+  CHECK(rmdir(folder.c_str()) == 0);
   return check::Finish("fsop/fsop_test");
 }

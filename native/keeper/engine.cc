@@ -147,8 +147,8 @@ session::Options SessionOptions(const Options& options, uint64_t session_number)
 
 int Serve(const Options& options, sys::UniqueFd report) {
   auto fail = [&report](sys::Error error, const char* what) {
-    Failure failure = MakeFailure(error.number, error.where, what);
-    Log("%s (%s)", failure.message.c_str(), error.where);
+    Failure failure = MakeFailure(error.number, error.where, std::string(what) + " (" + error.where + ")");
+    Log("%s", failure.message.c_str());
     Report(&report, FailureLine(failure));
     return 1;
   };
