@@ -103,7 +103,11 @@ Failure RunFusermount(std::vector<std::string> arguments, int comm_fd) {
     if (errno != EINTR) return MakeFailure(errno, "waitpid", "fusermount3 can't be waited for");
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
-  return {GuessErrno(complaint), "fusermount3", complaint.empty() ? "fusermount3 failed" : complaint};
+  // `mount` only where the kernel refused: the helper's own rules (who owns the mountpoint …) don't mean that FUSE is
+  // missing.
+  bool by_kernel = complaint.find("mount failed") != std::string::npos;
+  return {GuessErrno(complaint), by_kernel ? "mount" : "mount-helper",
+          complaint.empty() ? "fusermount3 failed" : complaint};
 }
 
 Failure ReceiveDescriptor(int socket, sys::UniqueFd* fd) {
