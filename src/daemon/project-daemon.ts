@@ -6,7 +6,7 @@ import { mkdirSync, realpathSync, rmdirSync } from "node:fs";
 import type { Position, SpanRequest } from "../engine/control.js";
 import { enginePath } from "../engine/engine-path.js";
 import { Fsop } from "../engine/fsop.js";
-import { describeCause, TurnfsError } from "../errors.js";
+import { describeCause, type ErrorCode, TurnfsError } from "../errors.js";
 import { ingestJournal } from "../store/ingest.js";
 import { checkLayout, nextPackNumber } from "../store/layout.js";
 import type { PostState, Turn } from "../store/records.js";
@@ -169,6 +169,7 @@ export class ProjectDaemon implements ProjectContext {
 	async #engineHasGone(mount: EngineMount): Promise<void> {
 		const wasDetached = this.#detached === mount;
 		if (this.#mount !== mount && !wasDetached) return;
+		const turnWasOpen = (await this.openTurn()) !== null;
 		await mount.ended();
 		this.#mount = null;
 		this.#detached = null;
@@ -176,7 +177,8 @@ export class ProjectDaemon implements ProjectContext {
 		const how = await finishSession(this.store, this.fsop, true);
 		this.#writeInfo({});
 		logLine(`the engine at ${mount.mountpoint} has ended: ${how}`);
-		if (how === "crashed") {
+		// An unmount by hand is fine, but not one that takes a turn's mount away (also what a killed keeper leads to).
+		if (how === "crashed" || (turnWasOpen && !wasDetached)) {
 			this.report(
 				new TurnfsError("TURNFS_ENGINE_GONE", { project: this.project, log: `${this.folders.store}/engine.log` }),
 			);
@@ -188,6 +190,12 @@ export class ProjectDaemon implements ProjectContext {
 		logLine(`${error.code}: ${error.message}${error.cause instanceof Error ? `\n${error.cause.stack}` : ""}`);
 		this.problems.push({ code: error.code, message: error.message, hint: error.hint });
 		if (this.problems.length > MAX_PROBLEMS) this.problems.shift();
+	}
+
+	/** What it was about has been put right. */
+	#forgetProblem(code: ErrorCode): void {
+		const left = this.problems.filter((problem) => problem.code !== code);
+		this.problems.splice(0, this.problems.length, ...left);
 	}
 
 	#writeInfo(change: Partial<RuntimeInfo>): void {
@@ -242,6 +250,7 @@ export class ProjectDaemon implements ProjectContext {
 		});
 		this.#adopt(mount);
 		await this.ingestAll();
+		if (!mount.temporary) this.#forgetProblem("TURNFS_ENGINE_GONE");
 		logLine(`mounted at ${at} (engine ${mount.enginePid}, keeper ${mount.keeperPid})`);
 		return mount;
 	}
