@@ -111,7 +111,7 @@ def tools_rsync():
     """rsync -aHAX to a copy, then only what changed"""
     make_tree("a")
     script = """
-    rsync -aHAX a/ b; diff -r --no-dereference a/0 b/0; echo changed > a/0/0/f12; rm a/1/1/f1; rsync -aHAX --delete --itemize-changes a/ b | cut -c1-2,13-
+    rsync -aHAX a/ b; diff -r --no-dereference a/0 b/0; echo changed > a/0/0/f12; rm a/1/1/f1; rsync -aHAXO --delete --itemize-changes a/ b | cut -c1-2,13-
     rsync -a --inplace a/0/0/f12 b/0/0/f24; cat b/0/0/f24
     """
     return shell(script)

@@ -24,6 +24,9 @@ const allCases = JSON.parse(
 	execFileSync("/usr/bin/python3", ["-IB", runner, "--list"], { encoding: "utf8" }),
 ) as CaseInfo[];
 
+/** For work on single cases: TURNFS_BEHAVIOUR_CASES=name,name. */
+const only = process.env.TURNFS_BEHAVIOUR_CASES?.split(",") ?? [];
+
 /** Sanitizers make everything slower; the limit only has to catch what hangs. */
 const limitSeconds = 600;
 
@@ -35,7 +38,9 @@ export interface SuiteOptions {
 }
 
 export function behaviourSuite({ backing, as, unlike = {} }: SuiteOptions): void {
-	const cases = allCases.filter((c) => c.needs === "anybody" || c.needs === as);
+	const cases = allCases.filter(
+		(c) => (c.needs === "anybody" || c.needs === as) && (only.length === 0 || only.includes(c.name)),
+	);
 	describe(`as ${as} on ${backing}, the mount answers as the folder does`, () => {
 		let project: TempProject;
 		let plain: Map<string, unknown>;
@@ -71,7 +76,6 @@ export function behaviourSuite({ backing, as, unlike = {} }: SuiteOptions): void
 }
 
 async function runCases(project: TempProject, dir: string): Promise<Map<string, unknown>> {
-	const only = process.env.TURNFS_BEHAVIOUR_CASES?.split(",") ?? [];
 	const done = await project.run(["/usr/bin/python3", "-IB", runner, dir, ...only], {
 		cwd: dir,
 		timeoutMs: limitSeconds * 1_000,
