@@ -2,7 +2,6 @@
 // directory that can be had downwards), its link in the store. A place counts only if the very same inode is found
 // there.
 #include <fcntl.h>
-#include <time.h>
 
 #include <cstdio>
 #include <utility>
@@ -13,13 +12,8 @@ namespace inode {
 namespace {
 
 constexpr size_t kMaxDepth = 1u << 16;
-// A rename changes the folder a moment before the table hears of it. Who comes by path in between waits a little.
-constexpr int kTries = 8;
-
-void WaitBeforeTry(int attempt) {
-  timespec pause{.tv_sec = 0, .tv_nsec = attempt * 1000000L / 2};
-  nanosleep(&pause, nullptr);
-}
+// How long somebody who found nothing waits for moves that are under way.
+constexpr auto kLongestMove = std::chrono::seconds(1);
 
 // Runs `open`; while descriptors are short, makes room in the cache and runs it again.
 template <typename OpenCall>
@@ -72,6 +66,15 @@ void Table::DropDescriptors(Inode& inode) { cache_.Take(inode.nodeid_); }
 
 // A descriptor of the caller's own, with `flags` (O_PATH | O_NOFOLLOW, or for a regular file anything without O_CREAT).
 sys::Result<sys::UniqueFd> Table::OpenFresh(Inode& inode, int flags) {
+  auto opened = OpenAsOurselves(inode, flags);
+  if (opened.ok() || opened.error().number != EACCES || opener_ == nullptr || (flags & O_PATH) != 0) return opened;
+  // The kernel let the program have its descriptor before the mode changed: what it does with it must go on working.
+  auto path = OpenAsOurselves(inode, O_PATH | O_NOFOLLOW);
+  if (!path.ok()) return path;
+  return opener_->Open(path.value().get(), flags);
+}
+
+sys::Result<sys::UniqueFd> Table::OpenAsOurselves(Inode& inode, int flags) {
   const bool data = (flags & O_PATH) == 0;
   if (data && !S_ISREG(inode.type_)) {
     // Opening a fifo or a device acts on it.
@@ -121,17 +124,41 @@ sys::Result<sys::UniqueFd> Table::OpenByHandle(Inode& inode, int flags) {
 
 // An O_PATH descriptor by any of the inode's places.
 sys::Result<sys::UniqueFd> Table::OpenByPlace(Inode& inode) {
-  for (int attempt = 0; attempt < kTries; attempt++) {
+  const auto deadline = std::chrono::steady_clock::now() + kLongestMove;
+  uint64_t moves;
+  do {
     if (inode.dead()) return kStale;
-    if (attempt > 0) WaitBeforeTry(attempt);
-    auto places = PlacesOf(inode);
-    if (places.empty()) return kStale;
-    for (const Step& place : places) {
+    moves = Moves();
+    for (const Step& place : PlacesOf(inode)) {
       auto opened = OpenStep(place, inode);
       if (opened.ok() || !NotThere(opened.error().number)) return opened;
     }
-  }
+  } while (MovedSince(moves, deadline));
   return kStale;
+}
+
+Table::Moving::Moving(Table& table) : table_(table) {
+  std::lock_guard<std::mutex> lock(table_.moving_mutex_);
+  table_.moves_under_way_++;
+}
+
+Table::Moving::~Moving() {
+  std::lock_guard<std::mutex> lock(table_.moving_mutex_);
+  table_.moves_under_way_--;
+  table_.moves_done_++;
+  table_.moved_.notify_all();
+}
+
+uint64_t Table::Moves() {
+  std::lock_guard<std::mutex> lock(moving_mutex_);
+  return moves_done_;
+}
+
+// True: a move ended since `moves` was asked (waits for one under way), so that places asked before may have been old.
+bool Table::MovedSince(uint64_t moves, std::chrono::steady_clock::time_point deadline) {
+  std::unique_lock<std::mutex> lock(moving_mutex_);
+  if (moves_under_way_ > 0) moved_.wait_until(lock, deadline, [&] { return moves_done_ != moves; });
+  return moves_done_ != moves && std::chrono::steady_clock::now() < deadline;
 }
 
 sys::Result<sys::UniqueFd> Table::OpenStep(const Step& step, Inode& inode) {

@@ -48,6 +48,7 @@ sys::Result<std::unique_ptr<Table>> Table::Open(const Options& options) {
 }
 
 sys::Result<void> Table::Prepare(const Options& options) {
+  opener_ = options.opener;
   proc_fd_.Reset(open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!proc_fd_.valid()) return sys::LastError("open /proc/self/fd");
   project_fd_ = std::make_shared<sys::UniqueFd>(fcntl(options.project_fd, F_DUPFD_CLOEXEC, 0));

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 
 #include <array>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +25,7 @@
 #include "inode/inode.h"
 #include "record/subject.h"
 #include "sys/fd.h"
+#include "sys/opener.h"
 #include "sys/result.h"
 
 namespace inode {
@@ -30,8 +33,9 @@ namespace inode {
 struct Options {
   int project_fd = -1;  // O_PATH
   int store_fd = -1;
-  size_t max_descriptors = 512;  // of the descriptor caches together
-  bool force_paths = false;      // don't use file handles even where they work
+  size_t max_descriptors = 512;   // of the descriptor caches together
+  bool force_paths = false;       // don't use file handles even where they work
+  sys::Opener* opener = nullptr;  // asked when modes forbid us to open a file's bytes; of an ordinary user's engine
 };
 
 struct ByNodeid {
@@ -84,6 +88,20 @@ class Table {
   void Pin(Inode& inode, sys::UniqueFd path_fd);
   void Unpin(Inode& inode);
   void MarkDead(Inode& dir);
+
+  // Hold one from before names change on the project (rename, unlink into the store) until Place and Displace were
+  // told: who looks for an inode by its place meanwhile, and doesn't find it, waits instead of answering ESTALE. Don't
+  // ask for descriptors while holding it.
+  class Moving {
+   public:
+    explicit Moving(Table& table);
+    ~Moving();
+    Moving(const Moving&) = delete;
+    Moving& operator=(const Moving&) = delete;
+
+   private:
+    Table& table_;
+  };
 
   // Cached descriptors; the FdRef keeps it open even if the cache drops it. Errors: ESTALE when the inode can't be
   // reached.
@@ -173,10 +191,13 @@ class Table {
 
   // --- reaching (reach.cc) ---
   sys::Result<sys::UniqueFd> OpenFresh(Inode& inode, int flags);
+  sys::Result<sys::UniqueFd> OpenAsOurselves(Inode& inode, int flags);
   FdRef Kept(Inode& inode);
   static bool UsesHandle(const Inode& inode);
   sys::Result<sys::UniqueFd> OpenByHandle(Inode& inode, int flags);
   sys::Result<sys::UniqueFd> OpenByPlace(Inode& inode);
+  uint64_t Moves();
+  bool MovedSince(uint64_t moves, std::chrono::steady_clock::time_point deadline);
   sys::Result<sys::UniqueFd> OpenStep(const Step& step, Inode& inode);
   bool IsAt(const Step& step, Inode& inode);
   sys::Result<sys::UniqueFd> OpenAt(int dir_fd, const char* name, Inode& inode);
@@ -190,6 +211,7 @@ class Table {
   bool births_ = true;          // birth times stay (overlayfs: they change at copy-up)
   std::shared_ptr<sys::UniqueFd> project_fd_;
   std::shared_ptr<sys::UniqueFd> store_fd_;
+  sys::Opener* opener_ = nullptr;
   sys::UniqueFd mount_fd_;  // valid: handles work
   sys::UniqueFd proc_fd_;   // /proc/self/fd
   size_t max_pins_ = 0;
@@ -198,6 +220,11 @@ class Table {
   Inode* store_root_ = nullptr;
 
   std::array<std::mutex, 256> object_locks_;
+
+  std::mutex moving_mutex_;  // guards the two counts; no other lock is taken under it
+  std::condition_variable moved_;
+  uint32_t moves_under_way_ = 0;
+  uint64_t moves_done_ = 0;
 
   mutable std::mutex mutex_;  // guards what follows, and the fields of Inode that say so
   Chain<Inode, ByNodeid> by_nodeid_;

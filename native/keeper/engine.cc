@@ -23,7 +23,6 @@
 #include "keeper/log.h"
 #include "keeper/mount.h"
 #include "keeper/options.h"
-#include "keeper/user_namespace.h"
 
 namespace keeper {
 namespace {
@@ -106,13 +105,17 @@ void SetUpProcess(const Options& options) {
     limit.rlim_cur = limit.rlim_max;
     if (setrlimit(RLIMIT_NOFILE, &limit) != 0) Log("the limit of open files can't be raised: %s", strerror(errno));
   }
-  if (geteuid() == 0) return;
-  auto entered = EnterUserNamespace();
-  if (!entered.ok()) {
-    Log("no user namespace (%s in %s): files whose mode forbids their owner to write stay unwritable, as git's objects "
-        "are",
-        control::ErrnoName(entered.error().number), entered.error().where);
-  }
+}
+
+// Before any thread is started. nullptr for root, who needs none, and where user namespaces are forbidden.
+std::unique_ptr<sys::Opener> StartOpener() {
+  if (geteuid() == 0) return nullptr;
+  auto opener = sys::Opener::Start();
+  if (opener.ok()) return std::move(opener.value());
+  Log("no user namespace (%s in %s): files whose mode forbids their owner to write stay unwritable, as git's objects "
+      "are",
+      control::ErrnoName(opener.error().number), opener.error().where);
+  return nullptr;
 }
 
 sys::Result<uint64_t> RandomNumber() {
@@ -154,7 +157,10 @@ int Serve(const Options& options, sys::UniqueFd report) {
   };
   auto number = RandomNumber();
   if (!number.ok()) return fail(number.error(), "There are no random numbers");
-  auto session = session::Session::Start(SessionOptions(options, number.value()));
+  std::unique_ptr<sys::Opener> opener = StartOpener();
+  session::Options session_options = SessionOptions(options, number.value());
+  session_options.opener = opener.get();
+  auto session = session::Session::Start(session_options);
   if (!session.ok()) return fail(session.error(), "The engine can't start");
   control::EngineFacts facts{number.value(), options.keeper_pid, options.connection, options.mountpoint};
   auto server = control::Server::Start(options.control_path, control::MakeHandler(session.value().get(), facts));

@@ -1,6 +1,5 @@
 // The guard: a tiny process that outlives the keeper. When the keeper dies without a word the mount must go, also when
-// the engine died with it, and an ordinary user's engine can't do it: set-uid programs such as fusermount3 have no
-// power inside its user namespace.
+// the engine died with it.
 #pragma once
 
 #include <sys/types.h>

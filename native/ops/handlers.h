@@ -43,6 +43,7 @@ int FsyncDir(Context& context, const fuse::Request& request, fuse::Reply& reply)
 int Fallocate(Context& context, const fuse::Request& request, fuse::Reply& reply);
 int Lseek(Context& context, const fuse::Request& request, fuse::Reply& reply);
 int CopyFileRange(Context& context, const fuse::Request& request, fuse::Reply& reply);
+int CopyFileRange64(Context& context, const fuse::Request& request, fuse::Reply& reply);
 // readdir.cc
 int OpenDir(Context& context, const fuse::Request& request, fuse::Reply& reply);
 int ReadDir(Context& context, const fuse::Request& request, fuse::Reply& reply);

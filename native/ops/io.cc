@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/falloc.h>
 #include <unistd.h>
 
@@ -115,7 +116,10 @@ int Lseek(Context& context, const fuse::Request& request, fuse::Reply& reply) {
   return 0;
 }
 
-int CopyFileRange(Context& context, const fuse::Request& request, fuse::Reply& reply) {
+namespace {
+
+// How much was copied, at most `most`; callers ask again for the rest.
+int Copy(Context& context, const fuse::Request& request, uint64_t most, uint64_t* copied) {
   auto in = request.arg<fuse_copy_file_range_in>();
   inode::Ref from = context.inodes.Find(request.nodeid());
   inode::Ref to = context.inodes.Find(in.nodeid_out);
@@ -126,14 +130,28 @@ int CopyFileRange(Context& context, const fuse::Request& request, fuse::Reply& r
   if (!from_fd.ok()) return from_fd.error().number;
   auto to_fd = context.inodes.DataFd(*to, true);
   if (!to_fd.ok()) return to_fd.error().number;
-  // The answer has 32 bits; a caller asks again for the rest.
-  constexpr uint64_t kMost = 1u << 30;
-  size_t length = static_cast<size_t>(in.len < kMost ? in.len : kMost);
-  auto copied = sys::CopyRange(pass.value(), from_fd.value().get(), in.off_in, to_fd.value().get(), in.off_out, length);
-  if (!copied.ok()) return copied.error().number;
+  size_t length = static_cast<size_t>(in.len < most ? in.len : most);
+  auto done = sys::CopyRange(pass.value(), from_fd.value().get(), in.off_in, to_fd.value().get(), in.off_out, length);
+  if (!done.ok()) return done.error().number;
+  *copied = done.value();
+  return 0;
+}
+
+}  // namespace
+
+int CopyFileRange(Context& context, const fuse::Request& request, fuse::Reply& reply) {
+  uint64_t copied = 0;
+  if (int error = Copy(context, request, 1u << 30, &copied)) return error;
   fuse_write_out out{};
-  out.size = static_cast<uint32_t>(copied.value());
+  out.size = static_cast<uint32_t>(copied);
   reply.Send(out);
+  return 0;
+}
+
+int CopyFileRange64(Context& context, const fuse::Request& request, fuse::Reply& reply) {
+  uint64_t copied = 0;
+  if (int error = Copy(context, request, SSIZE_MAX, &copied)) return error;
+  reply.Send(copied);
   return 0;
 }
 

@@ -5,7 +5,9 @@
 namespace ops {
 namespace {
 
-constexpr uint32_t kStatx = 52;  // protocol 7.39, Linux 6.6
+// Newer than some systems' <linux/fuse.h>.
+constexpr uint32_t kStatx = 52;            // protocol 7.39, Linux 6.6
+constexpr uint32_t kCopyFileRange64 = 53;  // protocol 7.45, Linux 6.18: the answer has 64 bits
 
 // INIT, DESTROY and INTERRUPT belong to the connection (fuse/device.cc).
 constexpr Row kRows[] = {
@@ -37,6 +39,8 @@ constexpr Row kRows[] = {
     {FUSE_LSEEK, "LSEEK", sizeof(fuse_lseek_in), 0, false, Touch::kReads, Lseek},
     {FUSE_COPY_FILE_RANGE, "COPY_FILE_RANGE", sizeof(fuse_copy_file_range_in), 0, false, Touch::kObjectBytes,
      CopyFileRange},
+    {kCopyFileRange64, "COPY_FILE_RANGE_64", sizeof(fuse_copy_file_range_in), 0, false, Touch::kObjectBytes,
+     CopyFileRange64},
     {FUSE_OPENDIR, "OPENDIR", sizeof(fuse_open_in), 0, false, Touch::kReads, OpenDir},
     {FUSE_READDIR, "READDIR", sizeof(fuse_read_in), 0, false, Touch::kReads, ReadDir},
     {FUSE_READDIRPLUS, "READDIRPLUS", sizeof(fuse_read_in), 0, false, Touch::kReads, ReadDirPlus},

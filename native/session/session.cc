@@ -106,6 +106,7 @@ sys::Result<std::unique_ptr<Session>> Session::Start(Options options) {
   inode::Options table;
   table.project_fd = options.project_fd;
   table.store_fd = options.store_fd;
+  table.opener = options.opener;
   table.max_descriptors = CacheDescriptors();
   auto inodes = inode::Table::Open(table);
   if (!inodes.ok()) return inodes.error();

@@ -9,6 +9,7 @@
 
 #include "record/recorder.h"
 #include "sys/fd.h"
+#include "sys/opener.h"
 #include "sys/result.h"
 
 namespace session {
@@ -24,6 +25,7 @@ struct Options {
   int fuse_fd = -1;     // /dev/fuse, already mounted; never cloned (an engine that takes over must find requests on it)
   int project_fd = -1;  // O_PATH, opened before the mount went on top
   int store_fd = -1;
+  sys::Opener* opener = nullptr;  // of an ordinary user's engine; outlives the session
   unsigned threads = 4;
   bool trace = false;
   std::string mountpoint;
