@@ -22,7 +22,7 @@ interface Common {
 
 export type JournalRecord = { seq: bigint } & (
 	| { type: "header"; version: number; session: string; timeNs: bigint }
-	| { type: "span"; epoch: number; kind: Exclude<SpanKind, "gap">; lane: Lane; timeNs: bigint; meta: Buffer }
+	| { type: "span"; epoch: number; kind: Exclude<SpanKind, "gap">; lane: Lane; timeNs: bigint; meta: ByteString }
 	| { type: "process"; proc: number; pid: number; start: bigint; lane: Lane; comm: ByteString; command: ByteString[] }
 	| {
 			type: "bind";
@@ -130,17 +130,17 @@ class Payload {
 		return this.#bytes.readBigInt64LE(this.#take(8));
 	}
 
-	bytes(count: number): Buffer {
-		const at = this.#take(count);
-		return this.#bytes.subarray(at, at + count);
-	}
 	/** u16 count + bytes */
 	str(): ByteString {
-		return this.bytes(this.u16()).toString("latin1");
+		return this.#text(this.u16());
 	}
 	/** u32 count + bytes */
-	blob(): Buffer {
-		return this.bytes(this.u32());
+	blob(): ByteString {
+		return this.#text(this.u32());
+	}
+	#text(count: number): ByteString {
+		const at = this.#take(count);
+		return this.#bytes.toString("latin1", at, at + count);
 	}
 
 	/** An id that must not be 0. */
@@ -206,9 +206,9 @@ function checkedCount(count: number): number {
 	return count;
 }
 
-function splitCommand(bytes: Buffer): ByteString[] {
+function splitCommand(bytes: ByteString): ByteString[] {
 	if (bytes.length === 0) return [];
-	const words = bytes.toString("latin1").split("\0");
+	const words = bytes.split("\0");
 	if (words.at(-1) === "") words.pop();
 	return words;
 }
@@ -275,9 +275,9 @@ const decoders: Record<number, (p: Payload, seq: bigint) => JournalRecord> = {
 		const xattrs: Record<ByteString, ByteString> = {};
 		for (let left = p.u16(); left > 0; left--) {
 			const name = p.str();
-			xattrs[name] = p.blob().toString("latin1");
+			xattrs[name] = p.blob();
 		}
-		return { ...start, ...numbers, xattrs, target: p.blob().toString("latin1"), path: p.str() };
+		return { ...start, ...numbers, xattrs, target: p.blob(), path: p.str() };
 	},
 	7: (p, seq) => ({
 		seq,

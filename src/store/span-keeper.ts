@@ -1,9 +1,11 @@
 /** Spans and turns as ingest meets their beginnings and ends in the journal. */
+
+import { showBytes } from "../text/byte-string.js";
 import { type SpanMeta, type StoredTurn, spanMetaSchema, storedTurnSchema } from "./codec.js";
 import { type Operation, put } from "./index-db.js";
 import type { JournalRecord } from "./journal-reader.js";
 import * as keys from "./keys.js";
-import type { Span } from "./records.js";
+import type { ByteString, Span } from "./records.js";
 import type { HistoryStore } from "./store.js";
 
 export class SpanKeeper {
@@ -88,9 +90,9 @@ export class SpanKeeper {
 }
 
 /** The daemon's own JSON come back. The engine does not read it; a journal of another version may have more in it. */
-function readMeta(bytes: Buffer): SpanMeta {
+function readMeta(bytes: ByteString): SpanMeta {
 	try {
-		return spanMetaSchema.parse(bytes.length === 0 ? {} : JSON.parse(bytes.toString("utf8")));
+		return spanMetaSchema.parse(bytes.length === 0 ? {} : JSON.parse(showBytes(bytes)));
 	} catch {
 		// The checksum was right, so this is what was given: a span without facts still bounds its records.
 		return spanMetaSchema.parse({});

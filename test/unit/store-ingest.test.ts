@@ -296,10 +296,12 @@ test("10,000 records are ingested well under a second", async () => {
 			.preserved(object, `preserved/00/${n}`);
 	}
 	builder.seal().writeTo(folder);
-	const begin = performance.now();
+	const begin = process.cpuUsage();
 	await ingestJournal(store, { engineGone: false });
-	const elapsedMs = performance.now() - begin;
-	console.log(`ingest of 10,000 records: ${elapsedMs.toFixed(0)} ms`);
+	const { user, system } = process.cpuUsage(begin);
+	const cpuMs = (user + system) / 1000;
+	console.log(`ingest of 10,000 records: ${cpuMs.toFixed(0)} ms of processor time`);
 	expect((await store.meta()).lastSeq).toBe(10_002n);
-	expect(elapsedMs).toBeLessThan(2500);
+	// Processor time, because tests share the machine; alone it takes about a third of this.
+	expect(cpuMs).toBeLessThan(1500);
 });
