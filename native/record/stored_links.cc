@@ -34,13 +34,18 @@ sys::Result<DirPtr> OpenDir(int dirfd, const char* path) {
 
 bool IsDot(const char* name) { return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0')); }
 
-sys::Result<void> EmptyShard(int store_fd, const char* path) {
-  auto dir = OpenDir(store_fd, path);
-  if (!dir.ok() && dir.error().number == ENOENT) return {};  // made again when something goes there
-  if (!dir.ok()) return dir.error();
-  while (const dirent* entry = readdir(dir.value().get())) {
-    if (IsDot(entry->d_name)) continue;
-    if (unlinkat(dirfd(dir.value().get()), entry->d_name, 0) != 0) return sys::LastError("unlinkat(nameless)");
+// What an earlier engine could not clear away. Nobody can have it open any more.
+sys::Result<void> EmptyNameless(int store_fd) {
+  auto shards = OpenDir(store_fd, "nameless");
+  if (!shards.ok()) return shards.error();
+  while (const dirent* shard = readdir(shards.value().get())) {
+    if (IsDot(shard->d_name)) continue;
+    auto files = OpenDir(dirfd(shards.value().get()), shard->d_name);
+    if (!files.ok()) return files.error();
+    while (const dirent* file = readdir(files.value().get())) {
+      if (IsDot(file->d_name)) continue;
+      if (unlinkat(dirfd(files.value().get()), file->d_name, 0) != 0) return sys::LastError("unlinkat(nameless)");
+    }
   }
   return {};
 }
@@ -59,21 +64,16 @@ std::optional<uint64_t> InodeOf(std::string_view place) {
 
 sys::Result<void> StoredLinks::Prepare(int store_fd) {
   for (const char* folder : {"preserved", "nameless"}) {
-    const bool fresh = mkdirat(store_fd, folder, 0700) == 0;
-    if (!fresh && errno != EEXIST) return sys::LastError("mkdirat(store)");
-    char path[32];
-    snprintf(path, sizeof path, "%s/ff", folder);
-    struct stat st;
-    // Shards are made in order, so the last one says that all are there.
-    const bool complete = fstatat(store_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0;
-    for (unsigned shard = 0; shard < 256; shard++) {
-      snprintf(path, sizeof path, "%s/%02x", folder, shard);
-      if (!complete && mkdirat(store_fd, path, 0700) != 0 && errno != EEXIST) return sys::LastError("mkdirat(store)");
-      if (fresh || folder[0] == 'p') continue;
-      if (auto emptied = EmptyShard(store_fd, path); !emptied.ok()) return emptied;
-    }
+    if (mkdirat(store_fd, folder, 0700) != 0 && errno != EEXIST) return sys::LastError("mkdirat(store)");
   }
-  return {};
+  // Made in order, so the last one says that all are there.
+  struct stat st;
+  for (unsigned shard = 0; shard < 256 && fstatat(store_fd, "preserved/ff", &st, AT_SYMLINK_NOFOLLOW) != 0; shard++) {
+    char path[32];
+    snprintf(path, sizeof path, "preserved/%02x", shard);
+    if (mkdirat(store_fd, path, 0700) != 0 && errno != EEXIST) return sys::LastError("mkdirat(store)");
+  }
+  return EmptyNameless(store_fd);
 }
 
 std::string StoredLinks::PlaceFor(bool nameless, uint64_t ino, uint64_t object, uint64_t number) {

@@ -18,7 +18,7 @@ class StoredLinks {
   // `project_dev` is what device 0 means in identities.
   StoredLinks(int store_fd, uint64_t project_dev) : store_fd_(store_fd), project_dev_(project_dev) {}
 
-  // Makes the two folders, shards included (later there may be no space for them), and empties nameless/.
+  // Makes the two folders, and all shards of preserved/ (later there may be no space for them); empties nameless/.
   static sys::Result<void> Prepare(int store_fd);
   static std::string PlaceFor(bool nameless, uint64_t ino, uint64_t object, uint64_t number);
 

@@ -256,6 +256,8 @@ class World {
     options.epoch = recorder->position().epoch + 1;
     if (!killed) recorder->Unmounted();
     recorder.reset();
+    project_paths_.clear();
+    store_paths_.clear();
     subjects_.clear();
     return Open();
   }
