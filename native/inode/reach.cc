@@ -71,7 +71,12 @@ sys::Result<sys::UniqueFd> Table::OpenFresh(Inode& inode, int flags) {
   // The kernel let the program have its descriptor before the mode changed: what it does with it must go on working.
   auto path = OpenAsOurselves(inode, O_PATH | O_NOFOLLOW);
   if (!path.ok()) return path;
-  return opener_->Open(path.value().get(), flags);
+  return WithRoom(&cache_, [&]() -> sys::Result<sys::UniqueFd> {
+    auto answer = opener_->Open(path.value().get(), flags);
+    // A message whose descriptor finds no room arrives without it.
+    if (answer.ok() && !answer.value().valid()) return sys::Error{EMFILE, "recvmsg"};
+    return answer;
+  });
 }
 
 sys::Result<sys::UniqueFd> Table::OpenAsOurselves(Inode& inode, int flags) {
