@@ -126,5 +126,8 @@ export function refuseProtected(
 		for (const mine of new Set([project, at]))
 			for (const theirs of new Set([other.project, other.at])) refuseNesting(mine, theirs);
 	}
-	if (at !== project) refuseNesting(at, project);
+	if (at !== project && isWithin(at, project))
+		throw new TurnfsError("TURNFS_PROTECTED_FOLDER", { path: at, what: "a folder inside the project itself" });
+	if (at !== project && isWithin(project, at))
+		throw new TurnfsError("TURNFS_PROTECTED_FOLDER", { path: at, what: "a parent of the project itself" });
 }

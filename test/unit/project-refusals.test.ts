@@ -84,8 +84,8 @@ describe("a project beside mounted ones", () => {
 	});
 
 	it("is refused at a mount point inside or around itself, or at a protected folder", () => {
-		expect(refuse("/srv/app", "/srv/app/view", [])).toThrow(/a folder inside/);
-		expect(refuse("/srv/all/app", "/srv/all", [])).toThrow(/a parent of/);
+		expect(refuse("/srv/app", "/srv/app/view", [])).toThrow(/a folder inside the project itself/);
+		expect(refuse("/srv/all/app", "/srv/all", [])).toThrow(/a parent of the project itself/);
 		expect(refuse("/srv/app", "/etc", [])).toThrow(/system folder/);
 	});
 
