@@ -12,6 +12,7 @@
 #include <cstring>
 #include <map>
 #include <thread>
+#include <vector>
 
 #include "control/check.h"
 
@@ -102,6 +103,22 @@ void StaysBelowItsRoot(Tester* t) {
   CHECK(t->Call("read root=r path=out offset=0 length=1") == "ELOOP");
   CHECK(t->Call("stat root=nowhere path=x") == "EBADF" && t->Call("close id=nowhere") == "EBADF");
   CHECK(t->Call("unlink root=r path=out") == "" && t->Call("rmdir root=r path=in") == "");
+}
+
+// Folders in one another whose path is longer than the kernel takes at once.
+void GoesDeeperThanOnePath(Tester* t) {
+  std::vector<std::string> folders;
+  for (int depth = 0; depth < 30; depth++) {
+    folders.push_back((depth == 0 ? "" : folders.back() + "/") + std::string(200, 'd'));
+    CHECK(t->Call("mkdir root=r path=" + folders.back() + " mode=448") == "");
+  }
+  std::string file = folders.back() + "/f";
+  CHECK(t->Call("create root=r path=" + file + " mode=384") == "");
+  CHECK(t->Call("truncate root=r path=" + file + " size=5") == "" && t->Call("stat root=r path=" + file) == "");
+  CHECK(t->Field("size") == "5");
+  CHECK(t->Call("stat root=r path=" + folders.back() + "/" + std::string(5000, 'x')) == "ENAMETOOLONG");
+  CHECK(t->Call("unlink root=r path=" + file) == "");
+  for (; !folders.empty(); folders.pop_back()) CHECK(t->Call("rmdir root=r path=" + folders.back()) == "");
 }
 
 void SetsAttributesExactly(Tester* t) {
@@ -296,6 +313,7 @@ int main(int argc, char** argv) {
     Tester tester(folder);
     MakesEveryKind(&tester);
     StaysBelowItsRoot(&tester);
+    GoesDeeperThanOnePath(&tester);
     SetsAttributesExactly(&tester);
     MovesBytes(&tester);
     NeverOpensWhatWaits(&tester);

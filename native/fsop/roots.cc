@@ -1,6 +1,7 @@
 #include "fsop/roots.h"
 
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -35,6 +36,18 @@ sys::Result<RootAndPath> FindRootAndPath(const Roots& roots, const control::Requ
   return RootAndPath{root.value(), std::move(path.value())};
 }
 
+sys::Result<sys::UniqueFd> OpenStep(int folder, const std::string& path, int flags) {
+  open_how how{};
+  how.flags = static_cast<uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC | O_NOFOLLOW));
+  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
+  // RESOLVE_NO_SYMLINKS would refuse a symlink as the last name too, except together with O_PATH | O_NOFOLLOW.
+  for (int again = 0;; again++) {
+    long fd = syscall(SYS_openat2, folder, IsRootItself(path) ? "." : path.c_str(), &how, sizeof how);
+    if (fd >= 0) return sys::UniqueFd(static_cast<int>(fd));
+    if (errno != EINTR && (errno != EAGAIN || again == kMaxAgain)) return sys::LastError("openat2");
+  }
+}
+
 }  // namespace
 
 sys::Result<void> Roots::Open(const std::string& id, const std::string& path) {
@@ -64,15 +77,18 @@ sys::Result<const Root*> Roots::Get(const control::Request& request, const char*
 }
 
 sys::Result<sys::UniqueFd> OpenBelow(int folder, const std::string& path, int flags) {
-  open_how how{};
-  how.flags = static_cast<uint64_t>(static_cast<unsigned>(flags | O_CLOEXEC | O_NOFOLLOW));
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-  // RESOLVE_NO_SYMLINKS would refuse a symlink as the last name too, except together with O_PATH | O_NOFOLLOW.
-  for (int again = 0;; again++) {
-    long fd = syscall(SYS_openat2, folder, IsRootItself(path) ? "." : path.c_str(), &how, sizeof how);
-    if (fd >= 0) return sys::UniqueFd(static_cast<int>(fd));
-    if (errno != EINTR && (errno != EAGAIN || again == kMaxAgain)) return sys::LastError("openat2");
+  // A tree can be deeper than one path may be long: such a path goes in steps, each confined below the one before it.
+  sys::UniqueFd step;
+  size_t begin = 0;
+  while (path.size() - begin >= PATH_MAX) {
+    size_t slash = path.rfind('/', begin + PATH_MAX - 1);
+    if (slash == std::string::npos || slash <= begin) return sys::Error{ENAMETOOLONG, "path"};
+    auto next = OpenStep(step.valid() ? step.get() : folder, path.substr(begin, slash - begin), O_PATH | O_DIRECTORY);
+    if (!next.ok()) return next.error();
+    step = std::move(next.value());
+    begin = slash + 1;
   }
+  return OpenStep(step.valid() ? step.get() : folder, begin == 0 ? path : path.substr(begin), flags);
 }
 
 std::string DescriptorPath(int fd) { return "/proc/self/fd/" + std::to_string(fd); }
