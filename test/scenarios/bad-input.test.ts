@@ -124,7 +124,7 @@ describe("bad input gets one clear sentence and a non-zero exit, and nothing is 
 				expectSentence(result, "TURNFS_PROTECTED_FOLDER");
 			}
 		}
-	}, 120_000);
+	});
 
 	test("no FUSE", async () => {
 		const story = await Story.start({ prepare: "echo f > f", mount: false });

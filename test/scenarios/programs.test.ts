@@ -72,7 +72,7 @@ describe("package managers inside the mount", () => {
 			`${npm} uninstall fast-check`,
 			`rm -rf node_modules package-lock.json; ${npm} install`,
 		]);
-	}, 240_000);
+	});
 
 	test("a real tree of packages copied in, hard-linked as pnpm does, and pruned, is undone", async () => {
 		const story = await Story.start({ prepare: "mkdir ../cas; echo '{}' > package.json" });
@@ -85,7 +85,7 @@ describe("package managers inside the mount", () => {
 			"rm -rf node_modules",
 		]);
 		expect(await story.treeOf("../cas")).toEqual(cas);
-	}, 240_000);
+	});
 });
 
 describe("sqlite inside the mount", () => {

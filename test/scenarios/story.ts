@@ -27,11 +27,11 @@ export interface StoryOptions {
 type Json = any;
 
 // Some thirty commands and as many looks at the tree a test, on a machine that does other things too.
-vi.setConfig({ testTimeout: 180_000 });
+vi.setConfig({ testTimeout: 300_000 });
 
 const TIMEOUT_MS = 90_000;
 /** Longer than any test here should take; after it whatever hangs in a mount is cut off. */
-const WATCHDOG_SECONDS = 170;
+const WATCHDOG_SECONDS = 290;
 
 export class Story {
 	readonly project: TempProject;
