@@ -65,7 +65,7 @@ export async function performRewind(
 	const result = await call(client, args["dry-run"], plan);
 	if (context.json) sayJson(result);
 	else {
-		say(renderRewind(result, verb, colorsFor(STDOUT)));
+		say(renderRewind(result, verb, colorsFor(STDOUT), plan !== null));
 		if (result.applied && result.redo && verb === "rewind") say(`Undo this: ${suggest("redo", context.folderOption)}`);
 	}
 	if (isRefused(result, args)) return refuse(result);

@@ -1,7 +1,13 @@
 import pico from "picocolors";
 import { describe, expect, it } from "vitest";
 import { parseAnchor, parsePositive, parseSize, parseTurn } from "../../src/cli/arguments.js";
-import { countChanges, describeCounts, groupByCommand, renderChange } from "../../src/cli/render/changes.js";
+import {
+	countChanges,
+	describeCounts,
+	groupByCommand,
+	renderChange,
+	renderFolded,
+} from "../../src/cli/render/changes.js";
 import { suggest } from "../../src/cli/render/commands.js";
 import { renderLog } from "../../src/cli/render/log.js";
 import { printable, quoteArgument, shortCommand } from "../../src/cli/render/names.js";
@@ -82,6 +88,20 @@ describe("changes", () => {
 			"A new.txt  5 B",
 			"T link  not kept: no space left",
 		]);
+	});
+
+	it("in a folder that came or went with them, and inside of .git, are counted only", () => {
+		const many = [
+			change("M", ".git/index"),
+			change("A", ".git/objects/ab/cd"),
+			change("D", "docs/deep/a.md"),
+			change("D", "docs", { kind: "directory" }),
+			change("D", "docs/deep", { kind: "directory" }),
+			change("M", "docs.txt"),
+		];
+		expect(renderFolded(many, plain)).toEqual(["· .git/  1 added, 1 modified", "D docs/  and 2 inside", "M docs.txt"]);
+		const kept = [change("D", "lib", { kind: "directory" }), change("R", "lib/a.js", { from: "old.js" })];
+		expect(renderFolded(kept, plain)).toEqual(["D lib/", "R old.js → lib/a.js"]);
 	});
 
 	it("are summed up after a run, with the way to undo them", () => {

@@ -1,6 +1,7 @@
 /** A turn's changes as lines for a terminal. */
 import type { Change, Counts, ShowResponse } from "../../daemon/api.js";
 import type { Colors } from "../output.js";
+import { foldPaths } from "./fold.js";
 import { printable } from "./names.js";
 import { count, formatSize } from "./quantities.js";
 
@@ -30,7 +31,7 @@ export function describeCounts(counts: Counts): string {
 
 /** The path as listed: folders end in a slash. */
 export function changePath(change: Change): string {
-	const path = `${printable(change.path)}${change.kind === "directory" ? "/" : ""}`;
+	const path = change.path === "" ? "./" : `${printable(change.path)}${change.kind === "directory" ? "/" : ""}`;
 	return change.from === undefined ? path : `${printable(change.from)} → ${path}`;
 }
 
@@ -55,6 +56,17 @@ export function renderChange(change: Change, colors: Colors): string {
 	const sides = change.kind === "directory" ? "" : describeSides(change);
 	const skipped = change.skipped === undefined ? "" : colors.red(`  not kept: ${printable(change.skipped)}`);
 	return `${colorStatus(change.status, colors)} ${changePath(change)}${sides && colors.dim(`  ${sides}`)}${skipped}`;
+}
+
+/** As `renderChange`, a line per fold: `D docs/  and 12 inside`. */
+export function renderFolded(changes: Change[], colors: Colors): string[] {
+	const sameFate = (top: Change, inside: Change) =>
+		top.kind === "directory" && top.status === inside.status && (top.status === "A" || top.status === "D");
+	return foldPaths(changes, sameFate).map(({ path, item, inside }) => {
+		if (item === null) return `${colors.dim("·")} ${printable(path)}/  ${describeCounts(countChanges(inside))}`;
+		const rest = inside.length === 0 ? "" : colors.dim(`  and ${inside.length} inside`);
+		return `${renderChange(item, colors)}${rest}`;
+	});
 }
 
 export interface ChangeGroup {

@@ -1,8 +1,9 @@
 import type { ShowResponse } from "../../daemon/api.js";
 import { colorsFor, STDERR } from "../output.js";
-import { groupByCommand, renderChange, renderNotKept, summarize } from "./changes.js";
+import { groupByCommand, renderFolded, renderNotKept, summarize } from "./changes.js";
 import { suggest } from "./commands.js";
 import { shortCommand } from "./names.js";
+import { count } from "./quantities.js";
 
 const MAX_GROUPS = 8;
 const MAX_PATHS = 5;
@@ -18,13 +19,16 @@ export function renderRunSummary(shown: ShowResponse, folderOption: string | und
 	let shownCount = 0;
 	for (const { command, changes: list } of groups.slice(0, MAX_GROUPS)) {
 		lines.push(`  ${colors.bold(command === null ? "(process not known)" : shortCommand(command, 76))}`);
-		for (const change of list.slice(0, MAX_PATHS)) lines.push(`    ${renderChange(change, colors)}`);
-		if (list.length > MAX_PATHS) lines.push(colors.dim(`    … ${list.length - MAX_PATHS} more`));
+		const rows = renderFolded(list, colors);
+		for (const row of rows.slice(0, MAX_PATHS)) lines.push(`    ${row}`);
+		if (rows.length > MAX_PATHS) lines.push(colors.dim(`    … ${rows.length - MAX_PATHS} more`));
 		shownCount += list.length;
 	}
 	if (groups.length > MAX_GROUPS)
 		lines.push(
-			colors.dim(`  … ${changes.length - shownCount} more changes by ${groups.length - MAX_GROUPS} other commands`),
+			colors.dim(
+				`  … ${count(changes.length - shownCount, "more change")} by ${count(groups.length - MAX_GROUPS, "other command")}`,
+			),
 		);
 	lines.push(...renderNotKept(shown, colors).map((line) => `  ${line}`));
 	lines.push(`  Undo it: ${suggest("undo", folderOption)}   All of it: ${suggest(`show ${turn}`, folderOption)}`);
