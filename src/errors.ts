@@ -78,6 +78,11 @@ const errorKinds = {
 		hint: "Enter the mounted folder again there, with `cd .`, and repeat the command.",
 		exit: 1,
 	},
+	TURNFS_SUBMOUNT: {
+		sentence: "{path} is a mount of its own ({type}): what changes in it is not captured.",
+		hint: "Mount turnfs on it as a project of its own, or keep the agent out of it.",
+		exit: 1,
+	},
 	TURNFS_STORE_TOO_NEW: {
 		sentence: "The store {store} has layout {found}; this turnfs reads up to {known}.",
 		hint: "Install a newer turnfs. Nothing was changed.",

@@ -113,10 +113,15 @@ export class EngineMount {
 	}
 
 	/** Joins a mount that an earlier daemon made. @throws Error when its engine doesn't answer */
-	static async attach(mountpoint: string, controlPath: string, temporary: boolean): Promise<EngineMount> {
+	static async attach(controlPath: string, temporary: boolean): Promise<EngineMount> {
 		const control = await ControlClient.connect(controlPath);
 		const hello = await control.hello();
-		return new EngineMount(mountpoint, control, { keeper: hello.keeper, engine: hello.pid }, temporary);
+		return new EngineMount(
+			showBytes(hello.mountpoint),
+			control,
+			{ keeper: hello.keeper, engine: hello.pid },
+			temporary,
+		);
 	}
 
 	/** The name of the store in the mount's root. Doors nest; the last `closeDoor` closes it. */
@@ -155,7 +160,7 @@ export class EngineMount {
 
 	/** As `ended`, for a mount that can't be joined. */
 	static async waitForEnd(
-		mountpoint: string,
+		mountpoint: string | null,
 		pids: { keeperPid: number | null; keeperStart: string | null; enginePid: number | null },
 	): Promise<void> {
 		const watched = [
@@ -173,7 +178,7 @@ export class EngineMount {
 			}
 			await sleep(10);
 		}
-		await removeStaleMount(mountpoint);
+		if (mountpoint !== null) await removeStaleMount(mountpoint);
 	}
 }
 

@@ -60,6 +60,7 @@ async function resume(daemon: ProjectDaemon): Promise<void> {
 	} catch (error) {
 		daemon.report(TurnfsError.from(error, "TURNFS_REWIND_FAILED"));
 	}
+	await daemon.serial.run(() => daemon.endTemporaryMount());
 }
 
 async function serve(daemon: ProjectDaemon, socket: string): Promise<void> {

@@ -25,7 +25,6 @@ import { isProcessAlive, processStart } from "./process-life.js";
 import { type ActiveMount, type NextSpan, type ProjectContext, roots } from "./project-context.js";
 import { completePostStates, finishSession } from "./recovery.js";
 import {
-	isMountedInfo,
 	type RuntimeInfo,
 	readRuntimeInfo,
 	removeRuntimeInfo,
@@ -132,16 +131,20 @@ export class ProjectDaemon implements ProjectContext {
 	// --- joining and losing an engine ---
 
 	async #join(info: RuntimeInfo | null): Promise<void> {
-		if (info !== null && isMountedInfo(info) && info.mountpoint !== null) {
+		const keeperLives = info?.keeperPid != null && isProcessAlive(info.keeperPid, info.keeperStart);
+		if (info !== null && keeperLives) {
 			const { control } = runtimePaths(this.project);
-			const mount = await EngineMount.attach(info.mountpoint, control, info.privateMount).catch((error) => {
-				logLine(`the engine at ${info.mountpoint} does not answer: ${describeCause(error)}`);
+			const mount = await EngineMount.attach(control, info.privateMount).catch((error) => {
+				logLine(`the engine of keeper ${info.keeperPid} does not answer: ${describeCause(error)}`);
 				return null;
 			});
 			if (mount !== null) {
 				this.#adopt(mount);
+				if (info.mountpoint === null) this.#detach(mount);
 				await this.ingestAll();
 				await this.#completePostStates();
+				const open = await this.openTurn();
+				if (open !== null) await this.loadOwnerStart(open);
 				logLine(`joined the mount at ${mount.mountpoint}`);
 				return;
 			}
@@ -150,9 +153,18 @@ export class ProjectDaemon implements ProjectContext {
 			await removeStaleMount(info.mountpoint);
 		}
 		const how = await finishSession(this.store, this.fsop, false);
-		if (how !== "none")
+		if (how !== "none") {
 			logLine(`the history is up to date; the last mount ${how === "crashed" ? "crashed" : "ended in order"}`);
+		}
 		this.#writeInfo({});
+	}
+
+	/** A rewind's own mount that outlived the daemon which made it: its rewind has been finished by now. */
+	async endTemporaryMount(): Promise<void> {
+		const mount = this.#mount;
+		if (!mount?.temporary) return;
+		await this.stopMount(false);
+		rmdirSync(mount.mountpoint);
 	}
 
 	#adopt(mount: EngineMount): void {
@@ -283,10 +295,7 @@ export class ProjectDaemon implements ProjectContext {
 		this.behind = [];
 		// What is still open in a detached mount keeps its engine; its end is noticed by the control socket.
 		if (lazy && !(await mount.endsWithin(500))) {
-			this.#mount = null;
-			this.#detached = mount;
-			this.#writeInfo({});
-			logLine(`detached ${mount.mountpoint}; something still uses it`);
+			this.#detach(mount);
 			return;
 		}
 		await mount.ended();
@@ -295,6 +304,14 @@ export class ProjectDaemon implements ProjectContext {
 		await finishSession(this.store, this.fsop, true);
 		this.#writeInfo({});
 		logLine(`unmounted ${mount.mountpoint}`);
+	}
+
+	/** The mount is gone from the tree, but what is open in it still works, and is captured. */
+	#detach(mount: EngineMount): void {
+		this.#mount = null;
+		this.#detached = mount;
+		this.#writeInfo({});
+		logLine(`${mount.mountpoint} is detached; something still uses it`);
 	}
 
 	async withMount<T>(work: (mount: ActiveMount) => Promise<T>): Promise<T> {
@@ -306,8 +323,8 @@ export class ProjectDaemon implements ProjectContext {
 			return await this.#withRoots(mount, work);
 		} finally {
 			// After a crash inside `work` the mount has gone already.
-			if (this.#mount === mount) await this.stopMount(false);
-			rmdirSync(at);
+			if (this.#mount === mount) await this.endTemporaryMount();
+			else rmdirSync(at);
 		}
 	}
 

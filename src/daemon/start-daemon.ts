@@ -16,6 +16,9 @@ import { isMountedInfo, readRuntimeInfo } from "./runtime-files.js";
 
 const startReportSchema = z.union([z.object({ ready: z.literal(true) }), errorResponseSchema]);
 
+/** Ingest makes many short-lived strings; with V8's 16 MiB for them half its time goes into collecting. */
+const NODE_OPTIONS = ["--max-semi-space-size=64"];
+
 export interface StartOptions {
 	project: string;
 	store: string;
@@ -40,7 +43,14 @@ export async function startDaemon(options: StartOptions): Promise<void> {
 	const { TURNFS_RUN: _token, ...environment } = process.env;
 	const daemon = spawn(
 		process.execPath,
-		[fileURLToPath(new URL("./main.js", import.meta.url)), "--project", options.project, "--store", options.store],
+		[
+			...NODE_OPTIONS,
+			fileURLToPath(new URL("./main.js", import.meta.url)),
+			"--project",
+			options.project,
+			"--store",
+			options.store,
+		],
 		{ cwd: "/", detached: true, env: environment, stdio: ["ignore", log, log, "pipe"] },
 	);
 	closeSync(log);

@@ -3,6 +3,7 @@
  */
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { crc32 } from "node:zlib";
 import { type BatchOperation, Level } from "level";
 import type { z } from "zod";
 import { describeCause, TurnfsError } from "../errors.js";
@@ -12,9 +13,19 @@ import { INDEX } from "./layout.js";
 type Database = Level<string, string>;
 export type Operation = BatchOperation<Database, string, string>;
 
-/** A put for `IndexDb.write`. */
+/**
+ * A put for `IndexDb.write`. LevelDB does not verify its blocks' checksums when it reads, so every value has one of its own, over
+ * key and value: a flipped bit, or a value under another key, is an error and never a wrong tree.
+ */
 export function put(key: string, value: unknown): Operation {
-	return { type: "put", key, value: encodeValue(value) };
+	const text = encodeValue(value);
+	return { type: "put", key, value: `${checksum(key, text)}${text}` };
+}
+
+const CHECKSUM_DIGITS = 8;
+
+function checksum(key: string, text: string): string {
+	return crc32(text, crc32(key)).toString(16).padStart(CHECKSUM_DIGITS, "0");
 }
 
 export function del(key: string): Operation {
@@ -114,7 +125,9 @@ export class IndexDb {
 		return new TurnfsError("TURNFS_STORE_DAMAGED", { file: this.#shown, reason: `${key}: ${reason}` }, cause);
 	}
 
-	#parse<S extends z.ZodType>(key: string, text: string, schema: S): z.output<S> {
+	#parse<S extends z.ZodType>(key: string, value: string, schema: S): z.output<S> {
+		const text = value.slice(CHECKSUM_DIGITS);
+		if (value.slice(0, CHECKSUM_DIGITS) !== checksum(key, text)) throw this.damaged(key, "its checksum is wrong");
 		let json: unknown;
 		try {
 			json = JSON.parse(text);
@@ -133,7 +146,11 @@ export class IndexDb {
 		} catch (error) {
 			const code = (error as { code?: string }).code;
 			if (code === "LEVEL_DATABASE_NOT_OPEN") throw error;
-			throw new TurnfsError("TURNFS_STORE_DAMAGED", { file: this.#shown, reason: describeCause(error) }, error);
+			const reason = describeCause(error);
+			// A full disk is no damage: what was there is still there.
+			if (code === "LEVEL_IO_ERROR")
+				throw new TurnfsError("TURNFS_STORE_UNUSABLE", { store: this.#shown, reason }, error);
+			throw new TurnfsError("TURNFS_STORE_DAMAGED", { file: this.#shown, reason }, error);
 		}
 	}
 }

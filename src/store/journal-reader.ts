@@ -324,6 +324,18 @@ export function readJournalFile(store: string, name: string): JournalFile {
 	return parseJournal(readFileSync(join(store, "journal", name)), BigInt(`0x${name.slice(0, 16)}`));
 }
 
+const zeros = Buffer.alloc(64 << 10);
+
+/** Where the zeros of a preallocated file begin, not before `from`. */
+function endOfContent(bytes: Buffer, from: number): number {
+	let end = bytes.length;
+	while (end - from >= zeros.length && bytes.compare(zeros, 0, zeros.length, end - zeros.length, end) === 0) {
+		end -= zeros.length;
+	}
+	while (end > from && bytes[end - 1] === 0) end--;
+	return end;
+}
+
 /** @param firstSeq from the file's name */
 export function parseJournal(bytes: Buffer, firstSeq: bigint): JournalFile {
 	const file: JournalFile = {
@@ -335,9 +347,7 @@ export function parseJournal(bytes: Buffer, firstSeq: bigint): JournalFile {
 		unknownVersion: null,
 	};
 	const stop = (at: number, reason: string): JournalFile => {
-		let end = bytes.length;
-		while (end > at && bytes[end - 1] === 0) end--;
-		file.droppedBytes = end - at;
+		file.droppedBytes = endOfContent(bytes, at) - at;
 		if (file.droppedBytes > 0) file.reason = reason;
 		return file;
 	};

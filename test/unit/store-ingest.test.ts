@@ -1,6 +1,7 @@
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { put } from "../../src/store/index-db.js";
 import { ingestJournal } from "../../src/store/ingest.js";
 import type { DataRecord, IndexRecord } from "../../src/store/records.js";
 import { HistoryStore } from "../../src/store/store.js";
@@ -248,10 +249,17 @@ describe("damage gives an error that names it", () => {
 	test("of a value in the index", async () => {
 		twoTurns().seal().writeTo(folder);
 		await ingestJournal(store, { engineGone: false });
-		await store.db.write([{ type: "put", key: "turn/00000001", value: '{"turn":"one"}' }], false);
-		await expect(store.turn(1)).rejects.toMatchObject({ code: "TURNFS_STORE_DAMAGED" });
-		await store.db.write([{ type: "put", key: "turn/00000001", value: "{" }], false);
-		await expect(store.turn(1)).rejects.toThrow(/turn\/00000001/);
+		// LevelDB itself gives back whatever it was given.
+		const raw = (key: string, value: string) => store.db.write([{ type: "put", key, value }], false);
+		const { value } = put("turn/00000001", { turn: 1 }) as { value: string };
+		await raw("turn/00000001", value);
+		await expect(store.turn(1)).rejects.toThrow(/turn\/00000001: \w+ is not what it must be/);
+		await raw("turn/00000001", value.replace("1}", "2}"));
+		await expect(store.turn(1)).rejects.toThrow(/turn\/00000001: its checksum is wrong/);
+		await raw("turn/00000002", value);
+		await expect(store.turn(2)).rejects.toMatchObject({ code: "TURNFS_STORE_DAMAGED" });
+		await raw("turn/00000002", "");
+		await expect(store.turn(2)).rejects.toMatchObject({ code: "TURNFS_STORE_DAMAGED" });
 	});
 
 	test("of the index's files: nothing is made new, nothing deleted", async () => {

@@ -1,7 +1,9 @@
 import type { FastifyInstance } from "fastify";
+import { TurnfsError } from "../../errors.js";
 import { summarizeTurn } from "../../history/log.js";
+import { isWithin, readMounts } from "../../project/mount-table.js";
 import { measureStore } from "../../store/layout.js";
-import type { StatusResponse } from "../api.js";
+import type { ProblemJson, StatusResponse } from "../api.js";
 import type { ProjectDaemon } from "../project-daemon.js";
 
 export function registerStatus(app: FastifyInstance, daemon: ProjectDaemon): void {
@@ -28,6 +30,16 @@ async function readStatus(daemon: ProjectDaemon): Promise<StatusResponse> {
 		},
 		holders: daemon.holds.list(),
 		behind,
-		problems: daemon.problems,
+		problems: [...daemon.problems, ...findSubMounts(mount?.mountpoint ?? folders.project)],
 	};
+}
+
+/** Other filesystems mounted below the project are passed through the mount's own view, but nobody captures them. */
+function findSubMounts(at: string): ProblemJson[] {
+	return readMounts()
+		.filter((mount) => mount.at !== at && isWithin(mount.at, at))
+		.map(({ at: path, type }) => {
+			const { code, message, hint } = new TurnfsError("TURNFS_SUBMOUNT", { path, type });
+			return { code, message, hint };
+		});
 }
