@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "ops/entry.h"
 #include "ops/handlers.h"
@@ -35,17 +36,25 @@ timespec WantedTime(uint32_t valid, uint32_t set, uint32_t now, uint64_t seconds
 }
 
 // Size first (it sets times), then owner (it clears set-uid), mode, times.
-int Apply(Context& context, const gate::Pass& pass, inode::Inode& inode, const fuse_setattr_in& in) {
+int Apply(Context& context, const fuse::Request& request, const gate::Pass& pass, inode::Inode& inode) {
+  auto in = request.arg<fuse_setattr_in>();
   if (in.valid & FATTR_SIZE) {
     auto fd = context.inodes.DataFd(inode, true);
     if (!fd.ok()) return fd.error().number;
-    sys::WithoutFsetid without(in.valid & FATTR_KILL_SUIDGID);
+    bool kill = in.valid & FATTR_KILL_SUIDGID;
+    // Whether a set-gid bit goes depends on the caller's group too.
+    std::optional<sys::ActAs> as;
+    if (kill) as.emplace(request.uid(), request.gid(), 0);
+    sys::WithoutFsetid without(kill);
     auto done = sys::Truncate(pass, fd.value().get(), in.size);
     if (!done.ok()) return done.error().number;
   }
   auto fd = context.inodes.PathFd(inode);
   if (!fd.ok()) return fd.error().number;
-  if (in.valid & (FATTR_UID | FATTR_GID)) {
+  constexpr uint32_t kTimes = FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW;
+  // Nothing at all is chown(path, -1, -1), which moves ctime.
+  bool nothing = (in.valid & (FATTR_SIZE | FATTR_UID | FATTR_GID | FATTR_MODE | kTimes)) == 0;
+  if (nothing || (in.valid & (FATTR_UID | FATTR_GID))) {
     uid_t uid = in.valid & FATTR_UID ? in.uid : static_cast<uid_t>(-1);
     gid_t gid = in.valid & FATTR_GID ? in.gid : static_cast<gid_t>(-1);
     auto done = sys::Chown(pass, fd.value().get(), uid, gid);
@@ -55,7 +64,6 @@ int Apply(Context& context, const gate::Pass& pass, inode::Inode& inode, const f
     auto done = sys::Chmod(pass, fd.value().get(), in.mode & 07777);
     if (!done.ok()) return done.error().number;
   }
-  constexpr uint32_t kTimes = FATTR_ATIME | FATTR_MTIME | FATTR_ATIME_NOW | FATTR_MTIME_NOW;
   if (in.valid & kTimes) {
     timespec times[2] = {WantedTime(in.valid, FATTR_ATIME, FATTR_ATIME_NOW, in.atime, in.atimensec),
                          WantedTime(in.valid, FATTR_MTIME, FATTR_MTIME_NOW, in.mtime, in.mtimensec)};
@@ -84,7 +92,7 @@ int SetAttr(Context& context, const fuse::Request& request, fuse::Reply& reply) 
     auto pass = sized ? context.gate.MutateBytes(*inode, in.size, UINT64_MAX, TouchedBy(request))
                       : context.gate.MutateAttrs(*inode, TouchedBy(request));
     if (!pass.ok()) return pass.error().number;
-    if (int error = Apply(context, pass.value(), *inode, in)) return error;
+    if (int error = Apply(context, request, pass.value(), *inode)) return error;
   }
   return SendAttr(context, *inode, reply);
 }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <optional>
 
 #include "ops/entry.h"
 #include "ops/handlers.h"
@@ -54,7 +55,11 @@ int Write(Context& context, const fuse::Request& request, fuse::Reply& reply) {
   if (!pass.ok()) return pass.error().number;
   auto fd = context.inodes.DataFd(*inode, true);
   if (!fd.ok()) return fd.error().number;
-  sys::WithoutFsetid without(in.write_flags & FUSE_WRITE_KILL_SUIDGID);
+  bool kill = in.write_flags & FUSE_WRITE_KILL_SUIDGID;
+  // Whether a set-gid bit goes depends on the writer's group too.
+  std::optional<sys::ActAs> as;
+  if (kill) as.emplace(request.uid(), request.gid(), 0);
+  sys::WithoutFsetid without(kill);
   auto written = sys::WriteAll(pass.value(), fd.value().get(), bytes.data(), in.size, in.offset);
   if (!written.ok()) return written.error().number;
   fuse_write_out out{};
@@ -96,6 +101,8 @@ int Fallocate(Context& context, const fuse::Request& request, fuse::Reply&) {
   if (!pass.ok()) return pass.error().number;
   auto fd = context.inodes.DataFd(*inode, true);
   if (!fd.ok()) return fd.error().number;
+  // No flag asks for set-uid clearing here: the caller's own privilege decides, as on the folder.
+  sys::ActAs as(request.uid(), request.gid(), 0);
   auto done = sys::Allocate(pass.value(), fd.value().get(), static_cast<int>(in.mode), in.offset, in.length);
   return done.ok() ? 0 : done.error().number;
 }
@@ -131,6 +138,7 @@ int Copy(Context& context, const fuse::Request& request, uint64_t most, uint64_t
   auto to_fd = context.inodes.DataFd(*to, true);
   if (!to_fd.ok()) return to_fd.error().number;
   size_t length = static_cast<size_t>(in.len < most ? in.len : most);
+  sys::ActAs as(request.uid(), request.gid(), 0);  // as in Fallocate
   auto done = sys::CopyRange(pass.value(), from_fd.value().get(), in.off_in, to_fd.value().get(), in.off_out, length);
   if (!done.ok()) return done.error().number;
   *copied = done.value();

@@ -23,7 +23,8 @@ constexpr Row kRows[] = {
     {FUSE_MKNOD, "MKNOD", sizeof(fuse_mknod_in), 1, false, Touch::kEntry, MkNod},
     {FUSE_MKDIR, "MKDIR", sizeof(fuse_mkdir_in), 1, false, Touch::kEntry, MkDir},
     {FUSE_CREATE, "CREATE", sizeof(fuse_create_in), 1, false, Touch::kEntry, Create},
-    {FUSE_TMPFILE, "TMPFILE", sizeof(fuse_create_in), 1, false, Touch::kEntry, TmpFile},
+    // The kernel's name for what has none is "/".
+    {FUSE_TMPFILE, "TMPFILE", sizeof(fuse_create_in), 1, true, Touch::kEntry, TmpFile},
     {FUSE_LINK, "LINK", sizeof(fuse_link_in), 1, false, Touch::kEntry, Link},
     {FUSE_UNLINK, "UNLINK", 0, 1, false, Touch::kEntry, Unlink},
     {FUSE_RMDIR, "RMDIR", 0, 1, false, Touch::kEntry, RmDir},

@@ -13,6 +13,13 @@ export const byNature: Record<string, ByNature> = {
 		mount: ["EINVAL", ["a"]],
 		reason: "RENAME_WHITEOUT leaves a device node that no record speaks of: refused as a filesystem without it does",
 	},
+	space_fallocate_collapse_and_insert: {
+		mount: [
+			["ENOTSUP", "abcdefgh"],
+			["ENOTSUP", "abcdefgh"],
+		],
+		reason: "the kernel passes only allocating, punching and zeroing on to FUSE filesystems",
+	},
 	ioctl_set_flags: {
 		mount: "ENOTTY",
 		reason: "flags such as immutable would be changed past the capture: no ioctl is passed on",

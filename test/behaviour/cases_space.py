@@ -39,7 +39,7 @@ def letters(fd):
 
 @case
 def space_fallocate_modes():
-    """Each mode of fallocate on a file of eight blocks: bytes and size"""
+    """Allocating, punching and zeroing in a file of eight blocks: bytes and size"""
     results = {}
     for name, mode in {
         "allocate": 0,
@@ -47,8 +47,6 @@ def space_fallocate_modes():
         "punch": FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE,
         "zero": FALLOC_ZERO_RANGE,
         "zero keep": FALLOC_ZERO_RANGE | FALLOC_KEEP_SIZE,
-        "collapse": FALLOC_COLLAPSE_RANGE,
-        "insert": FALLOC_INSERT_RANGE,
     }.items():
         for at, length in ((2, 3), (6, 4), (8, 2), (12, 2), (0, 8)):
             write("f", blocks("abcdefgh"))
@@ -67,14 +65,24 @@ def space_fallocate_odd_ranges():
         "allocate": 0,
         "punch": FALLOC_PUNCH_HOLE | FALLOC_KEEP_SIZE,
         "zero": FALLOC_ZERO_RANGE,
-        "collapse": FALLOC_COLLAPSE_RANGE,
-        "insert": FALLOC_INSERT_RANGE,
     }.items():
         write("f", blocks("abcd"))
         fd = os.open("f", os.O_RDWR)
         outcome = attempt(fallocate, fd, mode, 100, 9_000)
         content = os.pread(fd, 100_000, 0)
         results[name] = [outcome, os.fstat(fd).st_size, content.count(b"\0"), content[99:101].decode(), content[9_099:9_101].decode()]
+        os.close(fd)
+    return results
+
+
+@case
+def space_fallocate_collapse_and_insert():
+    """Ranges taken out of a file and put into it"""
+    results = []
+    for mode in (FALLOC_COLLAPSE_RANGE, FALLOC_INSERT_RANGE):
+        write("f", blocks("abcdefgh"))
+        fd = os.open("f", os.O_RDWR)
+        results.append([attempt(fallocate, fd, mode, 2 * BLOCK, 3 * BLOCK), letters(fd)])
         os.close(fd)
     return results
 
