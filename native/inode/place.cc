@@ -70,20 +70,25 @@ void Table::SetPlace(Inode& inode, Inode& dir, std::string_view name, bool keep_
   if (inode.parent_ == &dir && inode.name_view() == name) return;
   if (inode.is_directory() && inode.holds_ > 0) CutCycle(inode, dir, leftovers);
   DropOther(inode, dir, name, leftovers);
-  Inode* parent = inode.parent_;
+  Inode* parent = std::exchange(inode.parent_, nullptr);
+  if (parent != nullptr && keep_other) AddOther(inode, *parent, inode.name_view(), leftovers);
   dir.holds_++;
   inode.parent_ = &dir;
-  if (parent != nullptr && keep_other && !inode.is_directory()) {
-    auto& others = ExtrasOf(inode).others;
-    others.push_back(Entry{parent, std::string(inode.name_view())});
-    parent = nullptr;
-    if (others.size() > kMaxOthers) {
-      parent = others.front().dir;
-      others.erase(others.begin());
-    }
-  }
   inode.SetName(name);
   Unhold(parent, leftovers);
+}
+
+// Remembers dir/name after the others; of files only.
+void Table::AddOther(Inode& inode, Inode& dir, std::string_view name, Leftovers* leftovers) {
+  if (inode.is_directory() || (inode.parent_ == &dir && inode.name_view() == name)) return;
+  dir.holds_++;
+  DropOther(inode, dir, name, leftovers);
+  auto& others = ExtrasOf(inode).others;
+  others.push_back(Entry{&dir, std::string(name)});
+  if (others.size() <= kMaxOthers) return;
+  Inode* oldest = others.front().dir;
+  others.erase(others.begin());
+  Unhold(oldest, leftovers);
 }
 
 // Somebody behind the mount may have moved a directory into what we still believe to be below it. Parents must stay a

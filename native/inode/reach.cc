@@ -159,6 +159,12 @@ uint64_t Table::Moves() {
   return moves_done_;
 }
 
+// Whether a move was under way at any time since `moves` was asked.
+bool Table::MayHaveMoved(uint64_t moves) {
+  std::lock_guard<std::mutex> lock(moving_mutex_);
+  return moves_under_way_ > 0 || moves_done_ != moves;
+}
+
 // True: a move ended since `moves` was asked (waits for one under way), so that places asked before may have been old.
 bool Table::MovedSince(uint64_t moves, std::chrono::steady_clock::time_point deadline) {
   std::unique_lock<std::mutex> lock(moving_mutex_);

@@ -152,19 +152,20 @@ sys::Result<Ref> Table::LookUp(Inode& dir, const char* name, struct statx* st) {
   if (text.empty() || text == "." || text == ".." || text.find('/') != text.npos) return sys::Error{EINVAL, "name"};
   auto dir_fd = DirectoryFd(dir);
   if (!dir_fd.ok()) return dir_fd.error();
+  const uint64_t moves = Moves();
   auto seen = Stat(dir_fd.value().get(), name, st);
   if (!seen.ok()) return seen.error();
-  return Intern(dir_fd.value().get(), name, dir, *st);
+  return Intern(dir_fd.value().get(), name, dir, *st, moves);
 }
 
 sys::Result<Ref> Table::Adopt(int fd, Inode& dir, struct statx* st) {
   auto seen = Stat(fd, "", st);
   if (!seen.ok()) return seen.error();
-  return Intern(fd, "", dir, *st);
+  return Intern(fd, "", dir, *st, 0);
 }
 
-// `name` is "" for an object without one, which is `fd` itself; else `fd` is dir's.
-sys::Result<Ref> Table::Intern(int fd, const char* name, Inode& dir, const struct statx& st) {
+// `name` is "" for an object without one, which is `fd` itself; else `fd` is dir's. `moves`: asked before `st` was.
+sys::Result<Ref> Table::Intern(int fd, const char* name, Inode& dir, const struct statx& st, uint64_t moves) {
   const Key key = KeyOf(st);
   const bool placed = *name != '\0';
   FileHandle handle;
@@ -174,13 +175,20 @@ sys::Result<Ref> Table::Intern(int fd, const char* name, Inode& dir, const struc
     {
       std::lock_guard<std::mutex> lock(mutex_);
       Inode* inode = FindKey(key);
-      if (inode == nullptr && asked_handle) {
+      const bool known = inode != nullptr;
+      if (!known && asked_handle) {
         auto [realm, role] = Below(dir, name, key.type);
         inode = Make(next_nodeid_++, key, std::move(handle), realm, role);
       }
       if (inode != nullptr) {
         ref = Ref(*inode);
-        if (placed) SetPlace(*inode, dir, name, st.stx_nlink > 1, &leftovers);
+        if (placed && known && MayHaveMoved(moves)) {
+          // The kernel asks again about names that it knows without locking their directory: a rename may be quicker
+          // than we are, and knows better.
+          AddOther(*inode, dir, name, &leftovers);
+        } else if (placed) {
+          SetPlace(*inode, dir, name, st.stx_nlink > 1, &leftovers);
+        }
       }
     }
     Settle(std::move(leftovers));

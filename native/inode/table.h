@@ -163,7 +163,7 @@ class Table {
   bool Is(const Inode& inode, const Key& key) const;
 
   // --- slots (table.cc) ---
-  sys::Result<Ref> Intern(int fd, const char* name, Inode& dir, const struct statx& st);
+  sys::Result<Ref> Intern(int fd, const char* name, Inode& dir, const struct statx& st, uint64_t moves);
   void Unreference(Inode& inode);
   void Settle(Leftovers leftovers);  // without the mutex
   std::mutex& ObjectLock(const Inode& inode) { return object_locks_[inode.nodeid() % object_locks_.size()]; }
@@ -179,6 +179,7 @@ class Table {
   // --- places (place.cc); with the mutex held: ---
   void SetPlace(Inode& inode, Inode& dir, std::string_view name, bool keep_other, Leftovers* leftovers);
   void CutCycle(const Inode& inode, Inode& dir, Leftovers* leftovers);
+  void AddOther(Inode& inode, Inode& dir, std::string_view name, Leftovers* leftovers);
   void DropOther(Inode& inode, const Inode& dir, std::string_view name, Leftovers* leftovers);
   void Unhold(Inode* dir, Leftovers* leftovers);
   Extras& ExtrasOf(Inode& inode);
@@ -197,6 +198,7 @@ class Table {
   sys::Result<sys::UniqueFd> OpenByHandle(Inode& inode, int flags);
   sys::Result<sys::UniqueFd> OpenByPlace(Inode& inode);
   uint64_t Moves();
+  bool MayHaveMoved(uint64_t moves);
   bool MovedSince(uint64_t moves, std::chrono::steady_clock::time_point deadline);
   sys::Result<sys::UniqueFd> OpenStep(const Step& step, Inode& inode);
   bool IsAt(const Step& step, Inode& inode);
