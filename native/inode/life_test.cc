@@ -173,7 +173,7 @@ size_t OpenDescriptors() {
 
 // The walk of a large tree with few descriptors, and what a known inode costs.
 void LargeTrees(bool paths) {
-  const int kFolders = kSanitized ? 10 : 100, kFiles = 500;
+  const int kFolders = kSanitized ? 10 : 40, kFiles = 500;
   TestFolder t(paths);
   size_t before = mallinfo2().uordblks;
   size_t descriptors_before = OpenDescriptors();
