@@ -12,6 +12,8 @@ import type { Op, Sequence } from "./sequences.js";
 /** Longer than a whole run may take. */
 const WATCHDOG_SECONDS = 1_200;
 
+const neverOnAFolder = new Set(["EIO", "ESTALE", "ENOSYS", "ENOTCONN", "ECONNABORTED", "EREMOTEIO"]);
+
 interface Stage {
 	story: Story;
 	client: DaemonClient;
@@ -90,6 +92,8 @@ export class Teller {
 	async #work(stage: Stage, folder: string, when: string, ops: Op[]): Promise<void> {
 		const results = (await stage.inside.request({ do: "ops", root: folder, ops })) as string[];
 		this.#results.push(`${when}:`, ...ops.map((op, i) => `\t${JSON.stringify(op)} → ${results[i]}`));
+		const odd = ops.filter((_, i) => neverOnAFolder.has(results[i] ?? ""));
+		if (odd.length > 0) throw new Error(`no plain folder answers so: "${JSON.stringify(odd)}"`);
 	}
 
 	async #rewind(stage: Stage, folder: string, turn: number, target: Tree): Promise<void> {
