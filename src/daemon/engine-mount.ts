@@ -50,6 +50,8 @@ export class EngineMount {
 	readonly keeperStart: string | null;
 	readonly enginePid: number;
 	readonly temporary: boolean;
+	/** The engine has closed its control socket: it has ended, or is about to. */
+	isGone = false;
 	#doors = 0;
 	#doorName = "";
 
@@ -65,6 +67,9 @@ export class EngineMount {
 		this.keeperStart = processStart(pids.keeper);
 		this.enginePid = pids.engine;
 		this.temporary = temporary;
+		void control.closed.then(() => {
+			this.isGone = true;
+		});
 	}
 
 	/** Starts a keeper, which mounts. @throws TURNFS_MOUNT_FAILED, TURNFS_NO_FUSE, TURNFS_ENGINE_MISSING */
@@ -142,10 +147,12 @@ export class EngineMount {
 	 * @throws TURNFS_MOUNT_FAILED for anything else that keeps it there
 	 */
 	async unmount(lazy: boolean): Promise<boolean> {
+		// Somebody was faster, or its engine has just died.
+		if (!isMountedAt(this.mountpoint)) return true;
 		const done = await runUmount(this.mountpoint, lazy);
 		if (done.status === 0) return true;
 		if (done.complaint.includes("EBUSY")) return false;
-		throw new TurnfsError("TURNFS_ENGINE_REFUSED", { verb: "umount", reason: done.complaint });
+		throw new TurnfsError("TURNFS_ENGINE_REFUSED", { verb: "umount", reason: done.complaint.replace(/\.$/, "") });
 	}
 
 	/** Resolves once keeper and engine have ended; they are killed when they take too long. */
@@ -237,13 +244,17 @@ async function runUmount(mountpoint: string, lazy: boolean): Promise<{ status: n
 	});
 }
 
+function isMountedAt(mountpoint: string): boolean {
+	const mount = mountOf(mountpoint, readMounts());
+	return mount?.type === TURNFS_TYPE && mount.at === mountpoint;
+}
+
 /**
  * Keeper and engine may both have been killed at once: then nobody has unmounted, and the folder answers ENOTCONN. Such a mount
  * holds nothing, so it goes.
  */
 export async function removeStaleMount(mountpoint: string): Promise<void> {
-	const mount = mountOf(mountpoint, readMounts());
-	if (mount?.type !== TURNFS_TYPE || mount.at !== mountpoint) return;
+	if (!isMountedAt(mountpoint)) return;
 	try {
 		statSync(mountpoint);
 	} catch (error) {

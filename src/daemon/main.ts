@@ -7,8 +7,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { TurnfsError } from "../errors.js";
-import { resumeRewinds } from "../rewind/resume.js";
 import { DaemonClient } from "./client.js";
+import { finishInterruptedRewinds } from "./interrupted-rewinds.js";
 import { logLine } from "./log-line.js";
 import { ProjectDaemon } from "./project-daemon.js";
 import { runtimePaths } from "./runtime-files.js";
@@ -46,21 +46,9 @@ async function main(): Promise<void> {
 		throw error;
 	}
 	logLine(`daemon ${process.pid} serves ${project} with ${store}`);
-	await resume(daemon);
+	// Before anything else touches the project.
+	await daemon.serial.run(() => finishInterruptedRewinds(daemon));
 	await serve(daemon, socket);
-}
-
-/** An interrupted rewind comes before everything else; what keeps it from being finished is shown, and doesn't keep us. */
-async function resume(daemon: ProjectDaemon): Promise<void> {
-	try {
-		const done = await daemon.serial.run(() => resumeRewinds(daemon));
-		for (const { entry, failed } of done) {
-			daemon.note(`finished the ${entry.kind} of turn ${entry.turn}; ${failed.length} paths failed`);
-		}
-	} catch (error) {
-		daemon.report(TurnfsError.from(error, "TURNFS_REWIND_FAILED"));
-	}
-	await daemon.serial.run(() => daemon.endTemporaryMount());
 }
 
 async function serve(daemon: ProjectDaemon, socket: string): Promise<void> {
@@ -100,6 +88,7 @@ async function serve(daemon: ProjectDaemon, socket: string): Promise<void> {
 	process.on("SIGTERM", () => void stop("SIGTERM"));
 	process.on("SIGINT", () => void stop("SIGINT"));
 	process.on("SIGHUP", () => {});
+	daemon.onEngineCrash = () => finishInterruptedRewinds(daemon);
 	report({ ready: true });
 }
 

@@ -53,8 +53,12 @@ export class ProjectDaemon implements ProjectContext {
 	/** Detached lazily: processes still use it, so its engine still writes the journal. */
 	#detached: EngineMount | null = null;
 	#rootsOpen = 0;
+	/** An engine that dies again while we mend things is not mended again at once. */
+	#recovering = false;
 	/** The daemon is about to end: connections that break now are its own doing, and end nobody's turn. */
 	closing = false;
+	/** Called under the lock after an engine has died, once the history is up to date again. */
+	onEngineCrash: () => Promise<void> = async () => {};
 
 	private constructor(folders: Folders, store: HistoryStore, fsop: Fsop) {
 		this.folders = folders;
@@ -191,10 +195,21 @@ export class ProjectDaemon implements ProjectContext {
 		logLine(`the engine at ${mount.mountpoint} has ended: ${how}`);
 		// An unmount by hand is fine, but not one that takes a turn's mount away (also what a killed keeper leads to).
 		if (how === "crashed" || (turnWasOpen && !wasDetached)) {
-			this.report(
-				new TurnfsError("TURNFS_ENGINE_GONE", { project: this.project, log: `${this.folders.store}/engine.log` }),
-			);
+			this.report(this.#engineGoneError());
 		}
+		// Whoever has the lock now may still be working with what has gone, so this comes after it.
+		if (!this.#recovering) {
+			void this.serial.run(async () => {
+				this.#recovering = true;
+				await this.onEngineCrash();
+				this.#recovering = false;
+			});
+		}
+	}
+
+	#engineGoneError(cause?: unknown): TurnfsError {
+		const log = `${this.folders.store}/engine.log`;
+		return new TurnfsError("TURNFS_ENGINE_GONE", { project: this.project, log }, cause);
 	}
 
 	/** Something the user should know of: in the log, and in `status`. */
@@ -322,7 +337,8 @@ export class ProjectDaemon implements ProjectContext {
 		try {
 			return await this.#withRoots(mount, work);
 		} finally {
-			// After a crash inside `work` the mount has gone already.
+			// An engine that died inside `work` has taken the mount with it.
+			if (mount.isGone) await this.#engineHasGone(mount);
 			if (this.#mount === mount) await this.endTemporaryMount();
 			else rmdirSync(at);
 		}
@@ -337,11 +353,14 @@ export class ProjectDaemon implements ProjectContext {
 		}
 		try {
 			return await work({ mountpoint, temporary: mount.temporary });
+		} catch (error) {
+			if (!mount.isGone || error instanceof TurnfsError) throw error;
+			throw this.#engineGoneError(error);
 		} finally {
 			if (--this.#rootsOpen === 0) {
 				await this.fsop.closeRoot(roots.store);
 				await this.fsop.closeRoot(roots.mount);
-				if (this.#mount === mount) await mount.closeDoor();
+				if (!mount.isGone) await mount.closeDoor();
 			}
 		}
 	}

@@ -17,7 +17,7 @@ import { isMountedInfo, readRuntimeInfo } from "./runtime-files.js";
 const startReportSchema = z.union([z.object({ ready: z.literal(true) }), errorResponseSchema]);
 
 /** Ingest makes many short-lived strings; with V8's 16 MiB for them half its time goes into collecting. */
-const NODE_OPTIONS = ["--max-semi-space-size=64"];
+const NODE_OPTIONS = ["--max-semi-space-size=32"];
 
 export interface StartOptions {
 	project: string;

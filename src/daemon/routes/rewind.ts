@@ -1,6 +1,7 @@
 import type { FastifyInstance } from "fastify";
 import { redoProject, rewindProject } from "../../rewind/rewind.js";
 import { type RewindResponse, redoRequestSchema, rewindRequestSchema } from "../api.js";
+import { finishInterruptedRewinds } from "../interrupted-rewinds.js";
 import type { ProjectDaemon } from "../project-daemon.js";
 
 export function registerRewind(app: FastifyInstance, daemon: ProjectDaemon): void {
@@ -18,7 +19,11 @@ export function registerRewind(app: FastifyInstance, daemon: ProjectDaemon): voi
 async function withOpenTurn(daemon: ProjectDaemon, work: () => Promise<RewindResponse>): Promise<RewindResponse> {
 	const before = await daemon.openTurn();
 	if (before !== null) await daemon.loadOwnerStart(before);
-	const done = await work();
+	const done = await work().catch((error: unknown) => {
+		// Half of a rewind is nobody's state: what had begun is finished as soon as this call has been answered.
+		void daemon.serial.run(() => finishInterruptedRewinds(daemon));
+		throw error;
+	});
 	const after = await daemon.openTurn();
 	if (before !== null && after !== null && after.turn !== before.turn) {
 		await daemon.loadOwnerStart(after);
