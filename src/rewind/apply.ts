@@ -68,8 +68,15 @@ class Applier {
 	private async applyAll(): Promise<void> {
 		const { steps } = this.request;
 		await this.staging.open(steps.some((step) => step.do === "move" && this.staging.holds(step.to)));
-		const names = steps.filter((step) => step.do !== "attrs");
-		for (const step of names) {
+		const end = 1 + steps.findLastIndex((step) => step.do !== "attrs");
+		let attributes: StepOf<"attrs">[] = [];
+		for (const step of steps.slice(0, end)) {
+			if (step.do === "attrs") {
+				attributes.push(step);
+				continue;
+			}
+			await this.setAttributes(attributes);
+			attributes = [];
 			if (this.mustClaimBefore(step)) {
 				await this.claim();
 			}
@@ -77,7 +84,7 @@ class Applier {
 		}
 		await this.claim();
 		await this.staging.close();
-		await this.setAttributes(steps.filter((step): step is StepOf<"attrs"> => step.do === "attrs"));
+		await this.setAttributes(steps.slice(end).filter((step): step is StepOf<"attrs"> => step.do === "attrs"));
 	}
 
 	// --- sending ahead ---
@@ -160,7 +167,7 @@ class Applier {
 			case "unlink":
 				return this.fsop.unlink(this.place(step.at));
 			case "rmdir":
-				return this.fsop.rmdir(this.place(step.at));
+				return this.rmdir(step);
 			case "link":
 				return this.fsop.link(this.place(step.from), this.place(step.to));
 			case "make":
@@ -169,6 +176,17 @@ class Applier {
 				return this.writeBytes(step);
 			case "attrs":
 				return;
+		}
+	}
+
+	private async rmdir(step: StepOf<"rmdir">): Promise<void> {
+		try {
+			await this.fsop.rmdir(this.place(step.at));
+		} catch (error) {
+			// Somebody has put something into it since the plan was made: then it stays, as it would have by the plan.
+			if (!(error instanceof EngineError && error.code === "ENOTEMPTY")) {
+				throw error;
+			}
 		}
 	}
 
@@ -228,12 +246,13 @@ class Applier {
 	 * In the plan's order, folders last and deepest first: a folder's final permissions may shut the way to what is in it.
 	 * What is there now is looked at just before, because writing and chown change permission bits and capabilities.
 	 */
-	private async setAttributes(steps: StepOf<"attrs">[]): Promise<void> {
+	private async setAttributes(steps: readonly StepOf<"attrs">[]): Promise<void> {
+		if (steps.length > 0) {
+			await this.drain();
+		}
 		for (let start = 0; start < steps.length; start += WINDOW) {
 			const some = steps.slice(start, start + WINDOW);
-			const looks = some.map((step) =>
-				orError(this.fsop.stat({ root: roots.project, path: step.at.path }, { xattrs: true })),
-			);
+			const looks = some.map(({ at }) => orError(this.fsop.stat(behindMount(at), { xattrs: true })));
 			const stats = await Promise.all(looks);
 			for (const [index, step] of some.entries()) {
 				const stat = stats[index] as FileStat | EngineError;
@@ -265,6 +284,11 @@ class Applier {
 			await all(parts.map((part) => this.fsop.attrs(place, part)));
 		}
 	}
+}
+
+/** The same place for looking only: no cache is met or filled. */
+function behindMount(at: StepPlace): Place {
+	return { root: at.root === "mount" ? roots.project : roots.storePlain, path: at.path };
 }
 
 /** null: nothing differs. */

@@ -3,7 +3,7 @@ import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG } from "../engine/fsop.js";
 import type { AttrsRecord, ByteString, ObjectId } from "../store/records.js";
 import { joinPath } from "../text/byte-string.js";
 import { attributesDiffer } from "./conflicts.js";
-import { type Decisions, hasOtherNames, isInTree } from "./plan.js";
+import { type Decisions, isInTree } from "./plan.js";
 import { below, depthOf, presentDirectory, presentEntry } from "./target-tree.js";
 import {
 	type DataTarget,
@@ -36,6 +36,12 @@ interface Moving {
 	spare: StepPlace[];
 	/** It has a name in the tree that stays, so more names are links to it. */
 	linkFrom: Name | null;
+}
+
+/** All bytes come before all attributes: so the latter can be looked at and set many at a time. */
+interface InPlaceSteps {
+	bytes: Step[];
+	attrs: Step[];
 }
 
 export class StepBuilder {
@@ -192,37 +198,42 @@ export class StepBuilder {
 
 	/** Objects of which only names that nobody has met will be left: they are reached by a name that is about to go. */
 	private changeBeforeDetaching(): Step[] {
-		const steps: Step[] = [];
+		const { present } = this.given;
+		const steps: InPlaceSteps = { bytes: [], attrs: [] };
 		for (const seen of this.changedObjects()) {
-			const { tree, present } = this.given;
-			const known = tree.wantedNames(seen.object).length + tree.keptNames(seen.object).length;
 			const name = seen.names[0];
-			if (known === 0 && name !== undefined && hasOtherNames(seen)) {
-				const at = presentEntry(present, name);
-				if (at !== null) {
-					steps.push(...this.changeObject(seen, at));
-				}
+			const at = name === undefined || this.finalName(seen.object) !== undefined ? null : presentEntry(present, name);
+			if (at !== null) {
+				this.changeObject(seen, at, steps);
 			}
 		}
-		return steps;
+		return [...steps.bytes, ...steps.attrs];
 	}
 
 	private changeInPlace(): Step[] {
-		const steps: Step[] = [];
+		const steps: InPlaceSteps = { bytes: [], attrs: [] };
 		for (const seen of this.changedObjects()) {
-			const name = this.given.tree.wantedNames(seen.object)[0] ?? this.given.tree.keptNames(seen.object)[0];
+			const name = this.finalName(seen.object);
+			const stored = seen.stored[0];
 			if (name !== undefined && !this.unmade.has(seen.object)) {
-				steps.push(...this.changeObject(seen, this.finalPlace(name)));
+				this.changeObject(seen, this.finalPlace(name), steps);
+			} else if (name === undefined && seen.names.length === 0 && stored !== undefined) {
+				// It has names in the tree that nobody has met; a link of it in the store leads to the same inode.
+				this.changeObject(seen, { root: "door", path: stored.place }, steps);
 			}
 		}
 		for (const [object, attrs] of this.made) {
 			const name = this.given.tree.wantedNames(object)[0];
 			if ((attrs.mode & S_IFMT) !== S_IFDIR && name !== undefined) {
 				const at = this.finalPlace(name);
-				steps.push({ do: "attrs", path: at.path, object, at, want: wanted(attrs) });
+				steps.attrs.push({ do: "attrs", path: at.path, object, at, want: wanted(attrs) });
 			}
 		}
-		return steps;
+		return [...steps.bytes, ...steps.attrs];
+	}
+
+	private finalName(object: ObjectId): Name | undefined {
+		return this.given.tree.wantedNames(object)[0] ?? this.given.tree.keptNames(object)[0];
 	}
 
 	/** Present objects with targets that are no directories. */
@@ -236,29 +247,28 @@ export class StepBuilder {
 		}
 	}
 
-	private changeObject(seen: SeenObject, at: StepPlace): Step[] {
+	private changeObject(seen: SeenObject, at: StepPlace, steps: InPlaceSteps): void {
 		const { object, stat } = seen;
 		const attrs = this.given.attrs.get(object);
 		const bytes = this.bytesStep(seen, at);
 		const differs = attrs !== undefined && (attributesDiffer(attrs, stat) || attrs.mtimeNs !== stat.mtimeNs);
 		if (bytes === null && !differs) {
-			return [];
+			return;
 		}
-		const steps: Step[] = [];
-		this.restored.add(at.path);
+		const path = at.root === "mount" ? at.path : (attrs?.path ?? at.path);
+		this.restored.add(path);
 		const isFile = (stat.mode & S_IFMT) === S_IFREG;
 		if (isFile && this.isClosed(stat, OPEN_FILE)) {
-			steps.push({ do: "open-up", path: at.path, at, mode: (stat.mode | OPEN_FILE) & 0o7777 });
+			steps.bytes.push({ do: "open-up", path, at, mode: (stat.mode | OPEN_FILE) & 0o7777 });
 		}
 		if (bytes !== null) {
-			steps.push(bytes);
+			steps.bytes.push({ ...bytes, path });
 		}
 		const want = wanted(attrs ?? stat);
 		if (this.given.bytesLost.has(object)) {
 			want.mtimeNs = stat.mtimeNs;
 		}
-		steps.push({ do: "attrs", path: at.path, object, at, want });
-		return steps;
+		steps.attrs.push({ do: "attrs", path, object, at, want });
 	}
 
 	private bytesStep(seen: SeenObject, at: StepPlace): Step | null {

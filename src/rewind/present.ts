@@ -132,8 +132,10 @@ class PresentLooker {
 		}
 		const binding = await this.locator.binding(object);
 		const places = [...(this.places.get(object) ?? [])];
-		if (binding?.place != null && !places.some(({ place }) => place === binding.place)) {
-			places.push({ place: binding.place, recent: false });
+		for (const place of binding === null ? [] : [binding.place, ...binding.morePlaces]) {
+			if (place !== null && !places.some((known) => known.place === place)) {
+				places.push({ place, recent: false });
+			}
 		}
 		await Promise.all(
 			places.map(async (stored) => {

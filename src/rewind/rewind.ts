@@ -4,7 +4,7 @@
  */
 import type { RedoOptions, RewindOptions, RewindResponse } from "../daemon/api.js";
 import type { NextSpan, ProjectContext } from "../daemon/project-context.js";
-import type { ByteString, Turn } from "../store/records.js";
+import type { Turn } from "../store/records.js";
 import { pathToJson } from "../text/byte-string.js";
 import { nowNs } from "../text/time.js";
 import { applySteps } from "./apply.js";
@@ -130,11 +130,12 @@ export async function applyAndCheck(context: ProjectContext, job: Job, plan: Pla
 	await context.ingestAll();
 	const rest = await makePlan(context, job, true);
 	const failed = new Map(refused.map(({ path, reason }) => [path, reason]));
-	const unreached = new Map<ByteString, string>();
 	for (const step of rest.steps) {
-		unreached.set(step.path, failed.get(step.path) ?? "it is not as planned: changed meanwhile, or not supported here");
+		if (!failed.has(step.path)) {
+			failed.set(step.path, "it is not as planned: changed meanwhile, or not supported here");
+		}
 	}
-	return [...unreached].map(([path, reason]) => ({ path, reason })).sort((a, b) => (a.path < b.path ? -1 : 1));
+	return [...failed].map(([path, reason]) => ({ path, reason })).sort((a, b) => (a.path < b.path ? -1 : 1));
 }
 
 /** The turns' new state, and of a rewind that a redo has undone. */

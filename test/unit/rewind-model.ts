@@ -53,6 +53,7 @@ export class ModelProject {
 	private attrStamps = new Map<ObjectId, string>();
 	private bornStamps = new Map<ObjectId, string>();
 	private dataStamps = new Map<string, string>();
+	private lastNames = new Map<ObjectId, { dir: ObjectId; name: string }>();
 	private lastEntryToucher = new Map<string, string>();
 
 	constructor() {
@@ -295,7 +296,7 @@ export class ModelProject {
 			targets,
 			history,
 			selection,
-			present: this.present(targets),
+			present: this.present(targets, history),
 			overwrite: options.overwrite ?? false,
 			uid: options.uid ?? 0,
 			staging: "staging/1",
@@ -303,7 +304,11 @@ export class ModelProject {
 	}
 
 	/** Plans and executes in a span of its own; returns its lane and what the plan was. */
-	rewind(from: bigint, selection: Selection, options: { overwrite?: boolean } = {}): { plan: Plan; lane: Lane; seq: bigint } {
+	rewind(
+		from: bigint,
+		selection: Selection,
+		options: { overwrite?: boolean } = {},
+	): { plan: Plan; lane: Lane; seq: bigint } {
 		const lane = REWIND + this.epoch + 1;
 		const seq = this.advance(lane);
 		const plan = this.plan(from, selection, options);
@@ -321,15 +326,20 @@ export class ModelProject {
 	private executeOne(step: Step): void {
 		switch (step.do) {
 			case "open-up":
-				return this.chmod(step.at.path, step.mode);
+				this.chmod(step.at.path, step.mode);
+				return;
 			case "move":
-				return this.move(step.from, step.to);
+				this.move(step.from, step.to);
+				return;
 			case "unlink":
-				return this.unlink(inMount(step.at));
+				this.unlink(inMount(step.at));
+				return;
 			case "rmdir":
-				return this.rmdir(inMount(step.at));
+				this.rmdir(inMount(step.at));
+				return;
 			case "link":
-				return this.link(inMount(step.from), inMount(step.to));
+				this.link(inMount(step.from), inMount(step.to));
+				return;
 			case "make": {
 				const [dir, name] = this.split(inMount(step.at));
 				this.touchEntry(dir, name, this.lane);
@@ -350,7 +360,7 @@ export class ModelProject {
 				return;
 			}
 			case "bytes": {
-				const object = this.at(inMount(step.at));
+				const object = this.reach(step.at);
 				const inode = this.inode(object);
 				this.touchData(object, 0, Math.max(inode.bytes.length, Number(step.size)), this.lane);
 				const size = Number(step.size);
@@ -359,7 +369,7 @@ export class ModelProject {
 				return;
 			}
 			case "attrs": {
-				const object = this.at(step.at.path);
+				const object = this.reach(step.at);
 				this.touchAttrs(object, this.lane);
 				const inode = this.inode(object);
 				inode.mode = (inode.mode & S_IFMT) | (step.want.mode & 0o7777);
@@ -368,6 +378,12 @@ export class ModelProject {
 				inode.xattrs = step.want.xattrs;
 			}
 		}
+	}
+
+	private reach(place: StepPlace): ObjectId {
+		return place.root === "mount"
+			? this.at(place.path)
+			: (this.stored.get(place.path) ?? fail(`nothing at ${place.path}`));
 	}
 
 	private move(from: StepPlace, to: StepPlace): void {
@@ -407,28 +423,56 @@ export class ModelProject {
 		return bytes;
 	}
 
-	/** Everything that a look at the present could find. */
-	private present(targets: Targets): Present {
+	/**
+	 * What a look at the present finds: names that targets or records are about, and the last known name of each object. A
+	 * further name of a file is not met.
+	 */
+	private present(targets: Targets, history: History): Present {
 		const objects = new Map<ObjectId, SeenObject>();
+		const entries: Present["entries"] = new Map();
 		const meet = (object: ObjectId): SeenObject => {
-			const seen = objects.get(object) ?? { object, stat: this.stat(object), names: [], stored: [] };
-			objects.set(object, seen);
+			let seen = objects.get(object);
+			if (seen === undefined) {
+				const stored = [...this.stored].filter(([, one]) => one === object).map(([place]) => ({ place, recent: true }));
+				seen = { object, stat: this.stat(object), names: [], stored };
+				objects.set(object, seen);
+			}
 			return seen;
 		};
+		const meetName = (dir: ObjectId, name: string): void => {
+			const object = this.names.get(`${dir}/${name}`);
+			const seen = object === undefined ? undefined : meet(object);
+			if (seen?.names.some((known) => known.dir === dir && known.name === name) === false) {
+				seen.names.push({ dir, name });
+			}
+		};
+		const meetLast = (object: ObjectId): void => {
+			const last = this.lastNames.get(object);
+			if (last !== undefined && this.names.get(`${last.dir}/${last.name}`) === object) {
+				meetName(last.dir, last.name);
+				meetLast(last.dir);
+			}
+		};
+		const look = ({ dir, name }: { dir: ObjectId; name: string }): void => {
+			meetLast(dir);
+			const object = this.names.get(`${dir}/${name}`) ?? null;
+			entries.set(entryKey(dir, name), { dir, name, object });
+			meetName(dir, name);
+		};
 		meet("1");
-		const entries: Present["entries"] = new Map();
-		for (const [key, object] of this.names) {
-			const [dir, name] = splitKey(key);
-			meet(object).names.push({ dir, name });
-			entries.set(key, { dir, name, object });
+		const about = new Set([...targets.attrs.keys(), ...targets.data.keys()]);
+		for (const target of targets.entries.values()) {
+			look(target);
+			history.entriesOf(target.dir).forEach(look);
+			if (target.object !== null) {
+				about.add(target.object);
+			}
 		}
-		for (const [place, object] of this.stored) {
-			meet(object).stored.push({ place, recent: true });
-		}
-		for (const { dir, name } of targets.entries.values()) {
-			const key = entryKey(dir, name);
-			if (!entries.has(key)) {
-				entries.set(key, { dir, name, object: null });
+		for (const object of about) {
+			meetLast(object);
+			history.entriesOf(object).forEach(look);
+			if ([...this.stored.values()].includes(object)) {
+				meet(object);
 			}
 		}
 		for (const [object, target] of targets.data) {
@@ -599,6 +643,7 @@ export class ModelProject {
 	}
 
 	private put(dir: ObjectId, name: string, object: ObjectId): void {
+		this.lastNames.set(object, { dir, name });
 		this.names.set(`${dir}/${name}`, object);
 		this.inode(dir).mtime = this.clock++;
 	}
@@ -640,11 +685,6 @@ export function select(...turns: Lane[]): Selection {
 
 function inMount(place: StepPlace): string {
 	return place.root === "mount" ? place.path : fail(`${place.path} is in the store`);
-}
-
-function splitKey(key: string): [dir: ObjectId, name: string] {
-	const at = key.indexOf("/");
-	return [key.slice(0, at), key.slice(at + 1)];
 }
 
 function fail(message: string): never {

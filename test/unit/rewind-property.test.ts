@@ -8,35 +8,57 @@ const path = fc.constantFrom(...paths);
 type Operation = (project: ModelProject) => void;
 
 const operation: fc.Arbitrary<{ run: Operation }> = fc.oneof(
-	op("create", path, fc.constantFrom("", "hi", "0123456789abcdef", "01....67...."))(
-		(project, at, bytes) => void project.create(at, bytes),
-	),
+	op(
+		"create",
+		path,
+		fc.constantFrom("", "hi", "0123456789abcdef", "01....67...."),
+	)((project, at, bytes) => void project.create(at, bytes)),
 	op("mkdir", path, fc.constant(0))((project, at) => void project.mkdir(at)),
 	op("symlink", path, fc.constantFrom("t", "u"))((project, at, target) => void project.symlink(at, target)),
 	op("unlink", path, fc.constant(0))((project, at) => project.unlink(at)),
 	op("rmdir", path, fc.constant(0))((project, at) => project.rmdir(at)),
 	op("rename", path, path)((project, from, to) => rename(project, from, to)),
-	op("exchange", path, path)((project, from, to) => {
+	op(
+		"exchange",
+		path,
+		path,
+	)((project, from, to) => {
 		if (!inside(from, to) && !inside(to, from)) {
 			project.exchange(from, to);
 		}
 	}),
-	op("link", path, path)((project, from, to) => {
+	op(
+		"link",
+		path,
+		path,
+	)((project, from, to) => {
 		if (!project.has(to) && isFile(project, from)) {
 			project.link(from, to);
 		}
 	}),
-	op("write", path, fc.integer({ min: 0, max: 14 }))((project, at, offset) => {
+	op(
+		"write",
+		path,
+		fc.integer({ min: 0, max: 14 }),
+	)((project, at, offset) => {
 		if (isFile(project, at)) {
 			project.write(at, offset, "XY");
 		}
 	}),
-	op("truncate", path, fc.integer({ min: 0, max: 20 }))((project, at, size) => {
+	op(
+		"truncate",
+		path,
+		fc.integer({ min: 0, max: 20 }),
+	)((project, at, size) => {
 		if (isFile(project, at)) {
 			project.truncate(at, size);
 		}
 	}),
-	op("chmod", path, fc.constantFrom(0o700, 0o600, 0o000))((project, at, mode) => {
+	op(
+		"chmod",
+		path,
+		fc.constantFrom(0o700, 0o600, 0o000),
+	)((project, at, mode) => {
 		if (!isSymlink(project, at)) {
 			project.chmod(at, mode);
 		}
@@ -93,7 +115,7 @@ function runAll(project: ModelProject, operations: readonly { run: Operation }[]
 const someOperations = fc.array(operation, { maxLength: 14 });
 
 describe("a rewind plan, executed", () => {
-	const runs = { numRuns: 3000, verbose: 1 as const };
+	const runs = { numRuns: 1500, verbose: 1 as const };
 	it("gives back the tree as any turn found it, and forward again, and back again", () => {
 		fc.assert(
 			fc.property(
