@@ -52,12 +52,23 @@ void DirectoryStream::Back() {
   offset_ = previous_offset_;
 }
 
+sys::Result<sys::UniqueFd> OpenForListing(int dirfd) {
+  constexpr int kFlags = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
+  sys::UniqueFd fd(openat(dirfd, ".", kFlags));
+  if (!fd.valid() && errno == EACCES) {
+    // "." is a name inside, which takes search permission; listing takes only read permission.
+    fd.Reset(open(("/proc/self/fd/" + std::to_string(dirfd)).c_str(), kFlags));
+  }
+  if (!fd.valid()) return sys::LastError("open");
+  return fd;
+}
+
 sys::Result<std::shared_ptr<DirectoryStream>> DirectoryStreams::OpenStream(inode::Inode& dir) {
   auto dirfd = inodes_.DirectoryFd(dir);
   if (!dirfd.ok()) return dirfd.error();
-  int fd = openat(dirfd.value().get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return sys::LastError("openat");
-  return std::make_shared<DirectoryStream>(sys::UniqueFd(fd));
+  auto fd = OpenForListing(dirfd.value().get());
+  if (!fd.ok()) return fd.error();
+  return std::make_shared<DirectoryStream>(std::move(fd.value()));
 }
 
 sys::Result<uint64_t> DirectoryStreams::Open(inode::Inode& dir) {

@@ -46,6 +46,9 @@ class DirectoryStream {
   alignas(8) char buffer_[32768];
 };
 
+// A descriptor that lists (and syncs) the folder that `dirfd` (O_PATH) is.
+sys::Result<sys::UniqueFd> OpenForListing(int dirfd);
+
 class DirectoryStreams {
  public:
   explicit DirectoryStreams(inode::Table& inodes) : inodes_(inodes) {}

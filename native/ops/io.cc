@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <optional>
 
+#include "ops/directory_streams.h"
 #include "ops/entry.h"
 #include "ops/handlers.h"
 #include "sys/credentials.h"
@@ -86,9 +87,9 @@ int FsyncDir(Context& context, const fuse::Request& request, fuse::Reply&) {
   if (!synced.ok()) return synced.error().number;
   auto dirfd = context.inodes.DirectoryFd(*dir);
   if (!dirfd.ok()) return dirfd.error().number;
-  sys::UniqueFd fd(openat(dirfd.value().get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!fd.valid()) return errno;
-  return SyncFd(fd.get(), request.arg<fuse_fsync_in>().fsync_flags & FUSE_FSYNC_FDATASYNC);
+  auto fd = OpenForListing(dirfd.value().get());
+  if (!fd.ok()) return fd.error().number;
+  return SyncFd(fd.value().get(), request.arg<fuse_fsync_in>().fsync_flags & FUSE_FSYNC_FDATASYNC);
 }
 
 int Fallocate(Context& context, const fuse::Request& request, fuse::Reply&) {
