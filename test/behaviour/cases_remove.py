@@ -199,7 +199,7 @@ def remove_target_of_rename_folder():
     return [os.listdir(fd), os.fstat(fd).st_nlink, os.listdir("old"), attempt_open("y", os.O_CREAT | os.O_WRONLY, dir_fd=fd)]
 
 
-@case
+@case(seconds=120)
 def remove_many_files_by_readdir():
     """10,000 files removed while the folder is read; none is missed"""
     os.mkdir("d")

@@ -4,7 +4,8 @@
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand } from "./commands.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { type CommandResult, runCommand } from "./commands.js";
 import { mountsBelow } from "./mounts.js";
 import { Watchdog } from "./watchdog.js";
 
@@ -58,11 +59,21 @@ export async function destroyBackings(): Promise<void> {
 	place = null;
 	const busy: string[] = [];
 	for (const mount of mountsBelow(base)) {
-		const done = await runCommand(["umount", "--", mount.mountpoint], { expectStatus: null });
+		const done = await unmountPatiently(mount.mountpoint);
 		if (done.status !== 0) busy.push(`${mount.mountpoint} (${mount.type}): ${done.stderr.trim()}`);
 	}
 	await watchdog.close();
 	if (busy.length > 0) throw new Error(`still in use after the last test:\n  ${busy.join("\n  ")}`);
+}
+
+/** A process that has just ended can still be closing its descriptors. */
+async function unmountPatiently(mountpoint: string): Promise<CommandResult> {
+	const deadline = Date.now() + 5_000;
+	for (;;) {
+		const done = await runCommand(["umount", "--", mountpoint], { expectStatus: null });
+		if (done.status === 0 || Date.now() > deadline) return done;
+		await sleep(50);
+	}
 }
 
 async function makePlace(): Promise<TestPlace> {
