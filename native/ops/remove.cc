@@ -39,6 +39,11 @@ Victim FindVictim(Context& context, const fuse::Request& request) {
   return victim;
 }
 
+// It was not removed: the name means what it did. The index took the journal's word that it was about to change.
+void NoteStay(Context& context, const Victim& victim, const char* name) {
+  context.gate.recorder().Moved(*victim.inode, *victim.dir, name);
+}
+
 }  // namespace
 
 int Unlink(Context& context, const fuse::Request& request, fuse::Reply&) {
@@ -50,14 +55,19 @@ int Unlink(Context& context, const fuse::Request& request, fuse::Reply&) {
   auto pass = context.gate.MutateEntry(*victim.dir, name, victim.inode.get(), by);
   if (!pass.ok()) return pass.error().number;
   if (victim.dir->realm() == inode::Realm::kStore) {
+    inode::Table::Moving moving(context.inodes);
     auto done = sys::Unlink(pass.value(), victim.dirfd.get(), name);
     if (!done.ok()) return done.error().number;
     context.gate.recorder().TakenFrom(*victim.inode, StorePlace(*victim.dir, name));
     context.inodes.Displace(*victim.inode, *victim.dir, name, "", false);
     return 0;
   }
+  inode::Table::Moving moving(context.inodes);
   auto removed = context.gate.recorder().RemoveFile(victim.dirfd.get(), name, *victim.inode, by);
-  if (!removed.ok()) return removed.error().number;
+  if (!removed.ok()) {
+    NoteStay(context, victim, name);
+    return removed.error().number;
+  }
   if (removed.value().pin.valid()) context.inodes.Pin(*victim.inode, std::move(removed.value().pin));
   context.inodes.Displace(*victim.inode, *victim.dir, name, removed.value().place, removed.value().nameless);
   return 0;
@@ -77,8 +87,12 @@ int RmDir(Context& context, const fuse::Request& request, fuse::Reply&) {
   }
   // A shell may stand in it: `.` must go on answering there, as it does in a plain folder.
   auto path_fd = victim.inode->OpenPath();
+  inode::Table::Moving moving(context.inodes);
   auto done = sys::RemoveDirectory(pass.value(), victim.dirfd.get(), name);
-  if (!done.ok()) return done.error().number;
+  if (!done.ok()) {
+    if (victim.inode->realm() == inode::Realm::kProject) NoteStay(context, victim, name);
+    return done.error().number;
+  }
   if (path_fd.ok()) context.inodes.PinDirectory(*victim.inode, std::move(path_fd.value()));
   context.inodes.MarkDead(*victim.inode);
   context.inodes.Displace(*victim.inode, *victim.dir, name, "", false);

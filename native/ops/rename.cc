@@ -53,9 +53,21 @@ void NoteMove(Context& context, inode::Inode& object, const Side& from, const Si
     recorder.Moved(object, *to.dir, to.name);
 }
 
+// The rename did not happen: both names mean what they did. The index took the journal's word that they were about to
+// change.
+void NoteStay(Context& context, const Side& from, const Side& to) {
+  record::Recorder& recorder = context.gate.recorder();
+  if (from.dir->realm() == Realm::kProject) recorder.Moved(*from.present, *from.dir, from.name);
+  if (to.present && to.dir->realm() == Realm::kProject) recorder.Moved(*to.present, *to.dir, to.name);
+}
+
 int Exchange(Context& context, const gate::Pass& pass, const Side& from, const Side& to) {
+  inode::Table::Moving moving(context.inodes);
   auto done = sys::Rename(pass, from.dirfd.get(), from.name, to.dirfd.get(), to.name, RENAME_EXCHANGE);
-  if (!done.ok()) return done.error().number;
+  if (!done.ok()) {
+    NoteStay(context, from, to);
+    return done.error().number;
+  }
   context.inodes.Place(*from.present, *to.dir, to.name);
   context.inodes.Place(*to.present, *from.dir, from.name);
   NoteMove(context, *from.present, from, to);
@@ -87,8 +99,10 @@ int Move(Context& context, const gate::Pass& pass, const Side& from, const Side&
       if (fd.ok()) replaced_fd = std::move(fd.value());
     }
   }
+  inode::Table::Moving moving(context.inodes);
   auto done = sys::Rename(pass, from.dirfd.get(), from.name, to.dirfd.get(), to.name, flags);
   if (!done.ok()) {
+    NoteStay(context, from, to);
     if (!removed.place.empty()) context.gate.recorder().UnsaveReplaced(removed, *to.present);
     return done.error().number;
   }

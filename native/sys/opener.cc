@@ -120,6 +120,8 @@ Result<UniqueFd> Opener::Open(int path_fd, int flags) {
   UniqueFd opened;
   if (!Send(channel_.get(), flags, path_fd) || !Receive(channel_.get(), &error, &opened)) return Error{EIO, "opener"};
   if (error != 0) return Error{error, "open"};
+  // It was sent, but this process had no room for another descriptor.
+  if (!opened.valid()) return Error{EMFILE, "recvmsg"};
   return opened;
 }
 
