@@ -110,7 +110,8 @@ export async function main(args: string[]): Promise<number> {
 		);
 	};
 
-	const program = yargs()
+	// The folder is given because yargs asks for the current one otherwise, which may have been deleted.
+	const program = yargs([], "/")
 		.scriptName("turnfs")
 		.usage(
 			"$0 [-C DIR] [VERB]\n\nUndo what an AI agent's turn did to a folder. Without a verb: status, the last turns, what to do next.",

@@ -9,6 +9,7 @@ import { TurnfsError } from "../errors.js";
 import { ancestors } from "../project/ancestors.js";
 import { type ChildEnd, runChild } from "./child.js";
 import { type Mounted, type MountOptions, mountProject, warnBehind } from "./connect.js";
+import { PROJECT_VARIABLE, surroundingTurn, TOKEN_VARIABLE, TURN_VARIABLE } from "./inside-turn.js";
 import { remark } from "./output.js";
 import { renderRunSummary } from "./render/run-summary.js";
 import { reportError } from "./report-error.js";
@@ -25,28 +26,19 @@ export interface TurnRun {
 	onBegin?: (turn: number) => void;
 }
 
-/** A program inside a turn finds here which one: project path and number. */
-const TURN_VARIABLE = "TURNFS_TURN";
-const PROJECT_VARIABLE = "TURNFS_PROJECT";
-
 /** @returns the program's status; 128+n for a signal, 126 or 127 when it could not be started */
 export async function runTurn(dir: string, run: TurnRun): Promise<number> {
 	const mounted = await mountProject(dir, { ...run.mount, ifNeeded: true });
 	const { place, client, mount } = mounted;
 	const cwd = join(mount.mountpoint, place.below);
 	try {
-		if (await isInsideOpenTurn(client, place.project)) return report(await runChild(run.command, cwd, process.env));
+		// Inside its own turn it is a part of it.
+		if ((await surroundingTurn(client, place.project)) !== null)
+			return report(await runChild(run.command, cwd, process.env));
 		return await runOwnTurn(mounted, run, cwd);
 	} finally {
 		await client.close();
 	}
-}
-
-/** Whether we were started by the turn that is open: then the program is part of it. */
-async function isInsideOpenTurn(client: DaemonClient, project: string): Promise<boolean> {
-	const env = process.env;
-	if (env.TURNFS_RUN === undefined || env[PROJECT_VARIABLE] !== project) return false;
-	return (await client.status()).turn === Number(env[TURN_VARIABLE]);
 }
 
 async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: string): Promise<number> {
@@ -63,7 +55,12 @@ async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: 
 	const waiting = mount.mountedNow ? ancestors(process.pid) : [];
 	warnBehind(begun.behind.filter((p) => !waiting.includes(p.pid)));
 	run.onBegin?.(turn);
-	const env = { ...process.env, TURNFS_RUN: token, [TURN_VARIABLE]: String(turn), [PROJECT_VARIABLE]: place.project };
+	const env = {
+		...process.env,
+		[TOKEN_VARIABLE]: token,
+		[TURN_VARIABLE]: String(turn),
+		[PROJECT_VARIABLE]: place.project,
+	};
 	const status = report(await runChild(run.command, cwd, env));
 	// The program has run: its status is ours, whatever happens to us from here on.
 	await attempt(async () => void (await client.turnEnd({ turn })));
@@ -87,8 +84,13 @@ async function unmountOrLeave(client: DaemonClient, token: string): Promise<void
 	try {
 		await client.umount({ token });
 	} catch (error) {
-		if (!(error instanceof TurnfsError) || error.code !== "TURNFS_MOUNT_BUSY") throw error;
-		remark(`turnfs: ${error.message} It stays mounted until they have gone.`);
+		const code = error instanceof TurnfsError ? error.code : null;
+		if (code === "TURNFS_MOUNT_BUSY")
+			remark(`turnfs: ${(error as Error).message} It stays mounted until they have gone.`);
+		// The mount went while the program ran: what the daemon knows of it says more than that there is none.
+		else if (code === "TURNFS_NOT_MOUNTED")
+			for (const p of (await client.status()).problems) remark(`turnfs: ${p.message} ${p.hint} (${p.code})`);
+		else throw error;
 	}
 }
 

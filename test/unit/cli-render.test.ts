@@ -145,7 +145,7 @@ describe("the log", () => {
 		expect(renderLog([entry, { ...entry, turn: 3, label: null, state: "rewound", skipped: 0 }], plain)).toBe(
 			"12  just now  fix the tests  (1 added, 2.05 kB kept)  open  1 not kept\n 3  just now  (1 added, 2.05 kB kept)  rewound",
 		);
-		expect(renderLog([], plain)).toBe("No turns yet.");
+		expect(renderLog([], plain)).toMatch(/^No turns; /);
 	});
 });
 

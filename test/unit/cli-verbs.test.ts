@@ -141,7 +141,7 @@ describe("what the daemon says", () => {
 
 	it("is listed for people", async () => {
 		daemon.answers["GET /log?n=2&all=false"] = [];
-		expect((await turnfs("log", "-n", "2")).stdout).toBe("No turns yet.\n");
+		expect((await turnfs("log", "-n", "2")).stdout).toMatch(/^No turns; .*\n$/);
 	});
 
 	it("into a closed pipe ends quietly", async () => {
@@ -242,16 +242,42 @@ describe("run", () => {
 		expect(stderr).toContain("vim (pid 8). It stays mounted until they have gone.");
 	});
 
-	it("joins the turn that it runs in", async () => {
+	describe("from inside its own turn", () => {
+		const inside = () => ({ TURNFS_RUN: "token", TURNFS_TURN: "5", TURNFS_PROJECT: daemon.project });
+
+		beforeEach(() => {
+			daemon.answers["GET /status"] = {
+				...{ project: daemon.project, mounted: true, mountpoint: daemon.project, io: "cached", turn: 5, changes: null },
+				...{ pids: { keeper: 1, engine: 2, daemon: 3 }, store: { path: "/s", bytes: 0, turns: 5 } },
+				...{ holders: [], behind: [], problems: [] },
+			};
+		});
+
+		it("joins it", async () => {
+			const { status, stderr } = await start(["run", "--", "sh", "-c", "exit 4"], inside()).outcome;
+			expect([status, stderr]).toEqual([4, ""]);
+			expect(daemon.routes()).toEqual(["POST /mount", "GET /status"]);
+		});
+
+		it("umount is refused", async () => {
+			const { status, stderr } = await start(["umount"], inside()).outcome;
+			expect(status).toBe(1);
+			expect(stderr).toContain("TURNFS_INSIDE_TURN");
+			expect(daemon.routes()).toEqual(["GET /status"]);
+		});
+	});
+
+	it("says what became of a mount that went while the program ran", async () => {
+		daemon.answers["POST /umount"] = { error: new TurnfsError("TURNFS_NOT_MOUNTED", { project: "/p" }).toJSON() };
+		const problem = { code: "TURNFS_ENGINE_GONE", message: "The engine has ended.", hint: "Mount again." };
 		daemon.answers["GET /status"] = {
-			...{ project: daemon.project, mounted: true, mountpoint: daemon.project, io: "cached", turn: 5, changes: null },
-			...{ pids: { keeper: 1, engine: 2, daemon: 3 }, store: { path: "/s", bytes: 0, turns: 5 } },
-			...{ holders: [], behind: [], problems: [] },
+			...{ project: daemon.project, mounted: false, mountpoint: null, io: null, turn: null, changes: null },
+			...{ pids: { keeper: null, engine: null, daemon: 3 }, store: { path: "/s", bytes: 0, turns: 5 } },
+			...{ holders: [], behind: [], problems: [problem] },
 		};
-		const inside = { TURNFS_RUN: "token", TURNFS_TURN: "5", TURNFS_PROJECT: daemon.project };
-		const { status, stderr } = await start(["run", "--", "sh", "-c", "exit 4"], inside).outcome;
-		expect([status, stderr]).toEqual([4, ""]);
-		expect(daemon.routes()).toEqual(["POST /mount", "GET /status"]);
+		const { status, stderr } = await turnfs("run", "--", "true");
+		expect(status).toBe(0);
+		expect(stderr).toContain("turnfs: The engine has ended. Mount again. (TURNFS_ENGINE_GONE)");
 	});
 
 	it("unmounts again when the turn can't begin, and exits 125", async () => {

@@ -6,7 +6,7 @@ import { formatAge, formatSize } from "./quantities.js";
 
 /** One line per turn, newest first. */
 export function renderLog(entries: LogEntry[], colors: Colors): string {
-	if (entries.length === 0) return "No turns yet.";
+	if (entries.length === 0) return "No turns; `turnfs log --all` lists rewound ones too.";
 	const rows = entries.map((entry) => ({
 		number: entry.turn === null ? "·" : String(entry.turn),
 		age: formatAge(entry.begin),

@@ -9,11 +9,14 @@ import { renderStatus } from "../render/status.js";
 import { defineVerb } from "../verb.js";
 
 const LAST_TURNS = 5;
+/** Far enough back, past gaps and times between turns, to find a turn or rewind. */
+const LAST_SPANS = 10;
 
 /** What somebody who looks at this state most likely wants to do next. */
-function nextCommand(status: StatusResponse, turns: LogEntry[], folderOption: string | undefined): string {
+function nextCommand(status: StatusResponse, history: LogEntry[], folderOption: string | undefined): string {
 	if (status.turn !== null) return `End the open turn: ${suggest("turn end", folderOption)}`;
-	const last = turns.find((entry) => entry.turn !== null && entry.state === "ended");
+	const last = history.find(({ spanKind }) => spanKind === "turn" || spanKind === "rewind");
+	if (last?.spanKind === "rewind") return `Undo the last rewind: ${suggest("redo", folderOption)}`;
 	if (last) return `Undo turn ${last.turn}: ${suggest("undo", folderOption)}`;
 	return `Run a command as a turn: ${suggest("run -- COMMAND", folderOption)}`;
 }
@@ -37,11 +40,12 @@ export const verb = defineVerb({
 		}
 		return withProject(context.dir, async ({ client }) => {
 			const [status, turns] = [await client.status(), await client.log({ n: LAST_TURNS })];
+			const history = await client.log({ n: LAST_SPANS, all: true });
 			if (context.json) sayJson({ ...status, log: turns });
 			else {
 				const colors = colorsFor(STDOUT);
 				say(`${renderStatus(status, colors)}\n\n${renderLog(turns, colors)}`);
-				say(`\n${nextCommand(status, turns, context.folderOption)}`);
+				say(`\n${nextCommand(status, history, context.folderOption)}`);
 			}
 			return 0;
 		});

@@ -1,4 +1,6 @@
+import { TurnfsError } from "../../errors.js";
 import { withProject } from "../connect.js";
+import { surroundingTurn } from "../inside-turn.js";
 import { say, sayJson } from "../output.js";
 import { printable } from "../render/names.js";
 import { defineVerb } from "../verb.js";
@@ -17,7 +19,9 @@ export const verb = defineVerb({
 		["umount --lazy", "at once"],
 	],
 	run: (args, context) =>
-		withProject(context.dir, async ({ client }) => {
+		withProject(context.dir, async ({ place, client }) => {
+			const turn = await surroundingTurn(client, place.project);
+			if (turn !== null) throw new TurnfsError("TURNFS_INSIDE_TURN", { verb: "umount", turn });
 			const done = await client.umount({ lazy: args.lazy });
 			if (context.json) sayJson(done);
 			else say(`${printable(done.mountpoint)} is unmounted.`);
