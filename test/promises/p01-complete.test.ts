@@ -37,6 +37,9 @@ describe("P1 Complete: any process, any system call", () => {
 	}, 180_000);
 	afterAll(() => story?.end(), 60_000);
 
+	/** Allocated and never written: SEEK_DATA calls it a hole until somebody reads it. */
+	const unwritten = /^fallocate($| keeping| zero)/;
+
 	test.each(Object.keys(calls))("%s is captured, undone and redone", (name) => {
 		const folder = calls[name] ?? "";
 		expect(results[name]).toBe("ok");
@@ -44,8 +47,9 @@ describe("P1 Complete: any process, any system call", () => {
 			differences(below(before, folder), below(after, folder)),
 			"the call changed nothing: a wrong test",
 		).not.toEqual([]);
-		expect(differences(below(before, folder), below(rewound, folder), { from: after })).toEqual([]);
-		expect(differences(below(after, folder), below(redone, folder), { from: rewound })).toEqual([]);
+		const holes = unwritten.test(name) ? ({ holes: "ignore" } as const) : {};
+		expect(differences(below(before, folder), below(rewound, folder), { from: after, ...holes })).toEqual([]);
+		expect(differences(below(after, folder), below(redone, folder), { from: rewound, ...holes })).toEqual([]);
 	});
 
 	test.each(Object.keys(refused))("%s is refused with the kernel's own errno, never passed blind", (name) => {

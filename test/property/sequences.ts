@@ -48,7 +48,7 @@ const weighted: [number, fc.Arbitrary<Op>][] = [
 	[6, op("write", pick, offset, length, seed)],
 	[3, op("append", pick, length, seed)],
 	[4, op("truncate", pick, offset)],
-	[4, op("fallocate", pick, fc.nat({ max: 6 }), offset, length)],
+	[4, op("fallocate", pick, fc.nat({ max: 2 }), offset, length)],
 	[2, op("copy_range", pick, pick, offset, offset, length)],
 	[6, op("mkdir", pick, name, fc.constantFrom(0o755, 0o700, 0o1777, 0o2775))],
 	[2, op("rmdir", pick)],

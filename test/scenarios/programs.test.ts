@@ -59,7 +59,9 @@ function closure(...names: string[]): string[] {
 describe("package managers inside the mount", () => {
 	test("npm install of a real package set, from tarballs, and its removal, are undone", async () => {
 		const npm = "npm --offline --no-audit --no-fund --no-update-notifier --silent";
-		const packages = closure("fast-check", "picocolors", "pretty-bytes", "undici").map((name) => `${process.cwd()}/node_modules/${name}`);
+		const packages = closure("fast-check", "picocolors", "pretty-bytes", "undici").map(
+			(name) => `${process.cwd()}/node_modules/${name}`,
+		);
 		const story = await Story.start({
 			prepare: `
 				mkdir ../tarballs; (cd ../tarballs; ${npm} pack --ignore-scripts ${packages.join(" ")} > /dev/null)
