@@ -259,6 +259,8 @@ export class ProjectDaemon implements ProjectContext {
 			});
 		}
 		const at = request.temporaryAt ?? resolveMountpoint(request.at ?? this.project);
+		// A mount that failed half-way has left a journal file where the next one begins.
+		await finishSession(this.store, this.fsop, false);
 		const meta = await this.store.meta();
 		const mount = await EngineMount.start({
 			folders: this.folders,
