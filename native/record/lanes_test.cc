@@ -16,14 +16,15 @@ using test::World;
 // A process that waits until this goes. `grandchild`: its child is the one that counts, and its parent ends at once.
 class Process {
  public:
-  explicit Process(const char* token = nullptr, bool orphan = false) {
-    int ready[2], stop[2];
-    CHECK(pipe2(ready, O_CLOEXEC) == 0 && pipe2(stop, O_CLOEXEC) == 0);
+  explicit Process(const char* token = nullptr, bool orphan = false) : orphan_(orphan) {
+    int ready[2], stop[2], between[2];
+    CHECK(pipe2(ready, O_CLOEXEC) == 0 && pipe2(stop, O_CLOEXEC) == 0 && pipe2(between, O_CLOEXEC) == 0);
     parent_ = fork();
     if (parent_ == 0) {
       if (orphan && fork() != 0) {
-        usleep(300000);  // long enough to be seen as the parent
-        _exit(0);
+        close(between[1]);
+        char c;
+        _exit(read(between[0], &c, 1) == 0 ? 0 : 1);
       }
       if (token != nullptr) {
         setenv("TURNFS_RUN", token, 1);
@@ -38,23 +39,33 @@ class Process {
     }
     close(ready[1]);
     close(stop[0]);
+    close(between[0]);
     stop_ = stop[1];
+    between_ = between[1];
     char text[32] = {};
     CHECK(read(ready[0], text, sizeof text - 1) > 0);
     close(ready[0]);
     tid_ = static_cast<uint32_t>(atoi(text));
   }
   ~Process() {
+    ParentEnds();
     close(stop_);
     waitpid(parent_, nullptr, 0);
   }
-  void ParentEnds() { waitpid(parent_, nullptr, 0); }
+  // Lets the parent of an orphan-to-be end.
+  void ParentEnds() {
+    if (between_ < 0) return;
+    close(between_);
+    between_ = -1;
+    if (orphan_) waitpid(parent_, nullptr, 0);
+  }
   record::Toucher by() const { return {tid_}; }
   uint32_t pid() const { return tid_; }
 
  private:
+  const bool orphan_;
   pid_t parent_;
-  int stop_;
+  int stop_, between_;
   uint32_t tid_;
 };
 
@@ -93,6 +104,7 @@ void AnOwnersDescendantsAreOfItsLane() {
   CHECK(world.recorder->Advance(Span(1, child.pid(), "")).ok());
   CHECK(LaneOf(world, child.by()) == 1 && LaneOf(world, stranger.by()) == 0);
   CHECK(LaneOf(world, {0}) == 1);  // written back by the kernel
+  if (test::ReadBytes("/proc/2/comm") == "kthreadd\n") CHECK(LaneOf(world, {2}) == 1);
   CHECK(LaneOf(world, {4194303}) == 0);
   // Its turn is over and it goes on.
   world.Advance(0);
@@ -218,24 +230,20 @@ void ProcessesAreNamedWithTheirCommands() {
   // The threads of a process are one process.
   std::set<uint32_t> procs;
   for (int i = 0; i < 3; i++) {
-    pid_t tid = 0;
-    int stop[2];
-    CHECK(pipe(stop) == 0);
-    std::mutex mutex;
-    mutex.lock();
+    int ready[2], stop[2];
+    CHECK(pipe2(ready, O_CLOEXEC) == 0 && pipe2(stop, O_CLOEXEC) == 0);
     std::thread thread([&] {
-      tid = gettid();
-      mutex.unlock();
+      const pid_t tid = gettid();
       char c;
-      CHECK(read(stop[0], &c, 1) == 0);
+      CHECK(write(ready[1], &tid, sizeof tid) == sizeof tid && read(stop[0], &c, 1) == 0);
     });
-    mutex.lock();
+    pid_t tid = 0;
+    CHECK(read(ready[0], &tid, sizeof tid) == sizeof tid);
     CHECK(
         world.recorder->TouchEntry(world.At(""), "t" + std::to_string(i), nullptr, {static_cast<uint32_t>(tid)}).ok());
-    mutex.unlock();
     close(stop[1]);
     thread.join();
-    close(stop[0]);
+    for (const int fd : {stop[0], ready[0], ready[1]}) close(fd);
     procs.insert(world.Records().All<EntryRecord>().back().touch.proc);
   }
   CHECK(procs.size() == 1);

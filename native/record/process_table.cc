@@ -15,7 +15,8 @@ constexpr int64_t kTrustMs = 50;
 constexpr auto kWaitForToken = std::chrono::milliseconds(20);
 constexpr auto kWaitForCommand = std::chrono::milliseconds(2);
 constexpr size_t kMaxCommandBytes = 4096;
-constexpr int kMaxAncestors = 64;
+constexpr size_t kMaxAncestors = 64;
+constexpr uint32_t kKernelThreads = 2;  // kthreadd, the parent of them all
 constexpr size_t kMaxOwners = 1024;
 constexpr char kTokenVariable[] = "TURNFS_RUN";
 
@@ -37,6 +38,9 @@ thread_local CachedAnswer cached_answers[kCachedAnswers];
 sys::Result<std::shared_ptr<ProcessTable>> ProcessTable::Open(SideThreads* side, Report report) {
   std::shared_ptr<ProcessTable> table(new ProcessTable(side, std::move(report)));
   if (auto opened = table->proc_fs_.Open(); !opened.ok()) return opened.error();
+  // In a container number 2 is somebody else.
+  auto kernel = table->proc_fs_.Stat(kKernelThreads);
+  table->sees_kernel_threads_ = kernel.ok() && kernel.value().parent == 0 && kernel.value().comm == "kthreadd";
   table->NewGeneration();
   return table;
 }
@@ -99,6 +103,10 @@ Who ProcessTable::Find(uint32_t tid) {
       // It was killed while its request was under way, or we may not see it.
       if (known != threads_.end()) return Who{known->second.process->lane, known->second.process->proc};
       return Who{span_open_ ? span_lane_.load(std::memory_order_relaxed) : journal::kUserLane, 0};
+    }
+    // The kernel itself (a loop device over a file here, an NFS server): nobody can say for whom.
+    if (sees_kernel_threads_ && (stat.value().parent == kKernelThreads || tid == kKernelThreads)) {
+      return Who{span_lane_.load(std::memory_order_relaxed), 0};
     }
     // A process that executes another program keeps number and start time, but is somebody else to people.
     if (known != threads_.end() && known->second.start_ticks == stat.value().start_ticks &&

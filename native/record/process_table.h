@@ -93,6 +93,7 @@ class ProcessTable : public std::enable_shared_from_this<ProcessTable> {
 
   SideThreads* const side_;
   ProcFs proc_fs_;
+  bool sees_kernel_threads_ = false;  // set by Open
 
   std::mutex report_mutex_;  // held while report_ runs, so that Close can wait for it
   Report report_;

@@ -1,7 +1,9 @@
 // Opening a store for recording, and spans.
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "record/clock.h"
@@ -44,6 +46,9 @@ sys::Result<void> RecorderImpl::Start(const SpanStart& first) {
   if (fstat(options_.store_fd, &st) != 0) return sys::LastError("fstat(store)");
   store_dev_ = st.st_dev == project_dev_ ? 0 : st.st_dev;
   store_ino_ = st.st_ino;
+  struct statfs fs;
+  if (fstatfs(options_.store_fd, &fs) != 0) return sys::LastError("fstatfs(store)");
+  inodes_stay_ = static_cast<uint32_t>(fs.f_type) != OVERLAYFS_SUPER_MAGIC;
 
   struct Folder {
     const char* name;

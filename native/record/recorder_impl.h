@@ -154,6 +154,7 @@ class RecorderImpl final : public Recorder {
   const Options options_;
   uint64_t project_dev_ = 0, root_ino_ = 0;  // set by Start
   uint64_t store_dev_ = 0, store_ino_ = 0;   // as in identities: 0 is the project's filesystem
+  bool inodes_stay_ = true;                  // a file keeps its inode number when it is renamed
   sys::UniqueFd journal_fd_, packs_fd_, blobs_fd_;
 
   Counters counters_;

@@ -48,8 +48,10 @@ int RecorderImpl::LinkIntoStore(int dirfd, const char* name, int flags, const st
   return IntoShard(place, [&] { return Errno(linkat(dirfd, name, options_.store_fd, place.c_str(), flags)); });
 }
 
-// Somebody behind the mount may have put another file in the victim's place.
+// Somebody behind the mount may have put another file in the victim's place. On overlayfs nothing can be said: a rename
+// copies a lower file up, and that can change its inode number.
 bool RecorderImpl::Holds(const std::string& place, const Identity& identity) {
+  if (!inodes_stay_) return true;
   struct stat st;
   return fstatat(options_.store_fd, place.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == identity.ino;
 }
