@@ -8,10 +8,12 @@ import { S_IFDIR, S_IFLNK, S_IFMT, S_IFREG } from "../engine/fsop.js";
 import type { AttrsRecord, ByteString, ObjectId } from "../store/records.js";
 import type { History } from "./history.js";
 import { isForeign } from "./target.js";
-import { type EntryTarget, entryKey, type Present, type Selection, type SpanPost } from "./types.js";
+import { type EntryKey, type EntryTarget, entryKey, type Present, type Selection, type SpanPost } from "./types.js";
 
 const CHANGED = "changed by somebody else since";
 const CHANGED_OUTSIDE = "changed outside the mount since";
+const MOVED = "moved or deleted by somebody else since";
+const MOVED_OUTSIDE = "moved outside the mount since";
 const PERMISSIONS_CHANGED = "its permissions, owner or attributes were changed by somebody else since";
 const UNKNOWN = "what it had become is not known, after a crash or a change outside the mount";
 
@@ -63,6 +65,25 @@ export class ConflictFinder {
 		return object === undefined || (object.stat.mode & S_IFMT) === S_IFDIR
 			? null
 			: this.objectReason(seen.object, target.seq);
+	}
+
+	/** Why an object can't simply be put under its target name: others have moved or deleted what the turn left, or null. */
+	arrivalReason(target: EntryTarget, isTouchedName: (key: EntryKey) => boolean): string | null {
+		if (target.object === null) {
+			return null;
+		}
+		const takenAway = this.history
+			.entriesOf(target.object)
+			.some(
+				(record) =>
+					record.seq > target.seq &&
+					isForeign(record, this.selection) &&
+					isTouchedName(entryKey(record.dir, record.name)),
+			);
+		if (takenAway) {
+			return MOVED;
+		}
+		return this.present.objects.get(target.object)?.strayed === true ? MOVED_OUTSIDE : null;
 	}
 
 	/** Why an object's bytes and attributes can't simply be put back, or null. Asked only when they differ from the target. */

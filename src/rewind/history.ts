@@ -8,6 +8,7 @@ export class History {
 	private readonly byObject = new Map<ObjectId, EntryRecord[]>();
 	private readonly attrs = new Map<ObjectId, AttrsRecord[]>();
 	private readonly data = new Map<ObjectId, DataRecord[]>();
+	private readonly keysOf = new Map<ObjectId, EntryKey[]>();
 	private readonly entryPosts = new Map<EntryKey, SpanPost[]>();
 	private readonly objectPosts = new Map<ObjectId, SpanPost[]>();
 
@@ -22,6 +23,7 @@ export class History {
 				append(this.entries, entryKey(record.dir, record.name), record);
 				if (record.object !== null) {
 					append(this.byObject, record.object, record);
+					append(this.keysOf, record.object, entryKey(record.dir, record.name));
 				}
 			} else if (record.type === "attrs") {
 				append(this.attrs, record.object, record);
@@ -38,6 +40,7 @@ export class History {
 					// An entry's post-state also says what its object had become: the only word on one that was born in the span.
 					if (state.object !== null && !state.unknown) {
 						append(this.objectPosts, state.object, state);
+						append(this.keysOf, state.object, key.slice(2));
 					}
 				}
 			}
@@ -54,6 +57,11 @@ export class History {
 	/** Touches of names that meant this object before: it was removed or renamed there, or replaced. */
 	entriesOf(object: ObjectId): readonly EntryRecord[] {
 		return this.byObject.get(object) ?? [];
+	}
+
+	/** Touched names that have meant this object at some time. */
+	keysMeaning(object: ObjectId): readonly EntryKey[] {
+		return this.keysOf.get(object) ?? [];
 	}
 
 	attrsRecords(object: ObjectId): readonly AttrsRecord[] {

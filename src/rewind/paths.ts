@@ -8,18 +8,21 @@ import { EngineError } from "../engine/line-protocol.js";
 import type { Binding, ByteString, ObjectId } from "../store/records.js";
 import type { HistoryStore } from "../store/store.js";
 import { joinPath } from "../text/byte-string.js";
+import type { History } from "./history.js";
 import { type Name, type Present, ROOT_OBJECT, type SeenObject, type StoredPlace, unknownObject } from "./types.js";
 
 export class Locator {
 	private readonly store: HistoryStore;
 	private readonly fsop: Fsop;
+	private readonly history: History;
 	private readonly present: Present;
 	private readonly bindings = new Map<ObjectId, Promise<Binding | null>>();
 	private readonly found = new Map<ObjectId, Promise<Place | null>>();
 
 	/** @param present what is found is noted in its `objects` */
-	constructor(store: HistoryStore, fsop: Fsop, present: Present) {
+	constructor(store: HistoryStore, fsop: Fsop, history: History, present: Present) {
 		this.store = store;
+		this.history = history;
 		this.fsop = fsop;
 		this.present = present;
 	}
@@ -73,6 +76,10 @@ export class Locator {
 	/** Looks for an object of any kind under its last known name. Other names it may have are met as entries. */
 	async lastName(object: ObjectId): Promise<void> {
 		await this.anything(object);
+		const binding = await this.binding(object);
+		if (binding?.parent != null && binding.name !== "" && !this.present.objects.has(object)) {
+			this.present.lastNames.set(object, { dir: binding.parent, name: binding.name });
+		}
 	}
 
 	private anything(object: ObjectId): Promise<Place | null> {
@@ -168,7 +175,11 @@ export class Locator {
 		if (parent === null) {
 			return null;
 		}
-		await this.meet(stat, { dir: parent, name: path.slice(path.lastIndexOf("/") + 1) });
+		const seen = await this.meet(stat, { dir: parent, name: path.slice(path.lastIndexOf("/") + 1) });
+		// When the journal has the end of its last known name, this is a further link of it.
+		seen.strayed = !this.history
+			.entriesOf(object)
+			.some(({ dir, name }) => dir === binding.parent && name === binding.name);
 		return place;
 	}
 

@@ -95,6 +95,7 @@ class Planner {
 
 	plan(): Plan {
 		this.bringBackWhatOthersRemoved();
+		this.takeBackWhatOthersMoved();
 		this.settleMissingParents();
 		const kept = this.decideKeptDirectories();
 		this.findConflicts(kept);
@@ -131,22 +132,22 @@ class Planner {
 	private bringBackWhatOthersRemoved(): void {
 		let widened = false;
 		for (const [object, seq] of this.touchedObjects()) {
-			if (this.isInTree(object)) {
+			if (this.isInTree(object) || !this.wasChanged(object)) {
 				continue;
 			}
-			const removal = this.history
-				.entriesOf(object)
-				.find(
-					(record) =>
-						record.seq > seq &&
-						isForeign(record, this.input.selection) &&
-						!this.entries.has(entryKey(record.dir, record.name)),
-				);
-			if (removal === undefined) {
+			const removal =
+				this.history
+					.entriesOf(object)
+					.find(
+						(record) =>
+							record.seq > seq &&
+							isForeign(record, this.input.selection) &&
+							!this.entries.has(entryKey(record.dir, record.name)),
+					) ?? this.removalOutside(object, seq);
+			if (removal === null) {
 				continue;
 			}
-			const path = joinPath(removal.parentPath, removal.name);
-			this.addConflict(path, "deleted or moved away by somebody else since");
+			this.addConflict(joinPath(removal.parentPath, removal.name), "deleted or moved away by somebody else since");
 			if (this.input.overwrite) {
 				this.entries.set(entryKey(removal.dir, removal.name), removal);
 				this.takeEverybodysPreimage(object);
@@ -156,6 +157,63 @@ class Planner {
 		if (widened) {
 			this.tree = new TargetTree(this.entries, this.present);
 		}
+	}
+
+	/** A file that the turn changed is nowhere, although no record says that it went. null when it went as the turn's own. */
+	private removalOutside(object: ObjectId, seq: bigint): EntryTarget | null {
+		const attrs = this.attrs.get(object);
+		const name = this.present.lastNames.get(object);
+		const isTurns = this.history.keysMeaning(object).some((key) => {
+			const target = this.entries.get(key);
+			return target !== undefined && target.object !== object;
+		});
+		if (isTurns || name === undefined || attrs === undefined || this.present.objects.has(object)) {
+			return null;
+		}
+		const slash = attrs.path.lastIndexOf("/");
+		const parentPath = slash < 0 ? "" : attrs.path.slice(0, slash);
+		const isTaken = this.entries.has(entryKey(name.dir, name.name)) || this.presentAt(name) !== null;
+		return isTaken ? null : { ...name, object, mode: attrs.mode, seq, parentPath };
+	}
+
+	/**
+	 * Others have moved what the turn had moved: it must come back from where it is now. That name gets back what it meant before
+	 * they did.
+	 */
+	private takeBackWhatOthersMoved(): void {
+		if (!this.input.overwrite) {
+			return;
+		}
+		let moved = false;
+		for (const target of [...this.entries.values()]) {
+			const seen = target.object === null ? undefined : this.present.objects.get(target.object);
+			for (const name of seen?.names ?? []) {
+				const key = entryKey(name.dir, name.name);
+				const before = this.history
+					.entryRecords(key)
+					.find((record) => record.seq > target.seq && isForeign(record, this.input.selection));
+				const isFolder = ((seen?.stat.mode ?? 0) & S_IFMT) === S_IFDIR;
+				if (!this.entries.has(key) && (before !== undefined || seen?.strayed === true || isFolder)) {
+					const object = before === undefined || before.object === target.object ? null : before.object;
+					const { dir, name: last } = name;
+					this.entries.set(key, { dir, name: last, object, mode: before?.mode ?? 0, seq: target.seq, parentPath: "" });
+					moved = true;
+				}
+			}
+		}
+		if (moved) {
+			this.tree = new TargetTree(this.entries, this.present);
+		}
+	}
+
+	/** For a folder times alone are no change: what was done in it has targets of its own. */
+	private wasChanged(object: ObjectId): boolean {
+		const attrs = this.attrs.get(object);
+		if (attrs === undefined || (attrs.mode & S_IFMT) !== S_IFDIR) {
+			return true;
+		}
+		const last = this.history.attrsRecords(object).at(-1);
+		return last !== undefined && attributesDiffer(attrs, last);
 	}
 
 	/** A target that is no tree: something must be in a directory which would not be there. */
@@ -306,6 +364,7 @@ class Planner {
 			}
 			const reason =
 				finder.entryReason(target) ??
+				finder.arrivalReason(target, (key) => this.entries.has(key)) ??
 				(object !== null && isUnknownObject(object) ? "made by somebody else outside the mount" : null);
 			if (reason !== null) {
 				this.addConflict(this.shownEntry(target), reason);

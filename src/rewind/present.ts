@@ -40,14 +40,20 @@ export function lookAtPresent(request: PresentRequest): Promise<Present> {
 
 class PresentLooker {
 	private readonly request: PresentRequest;
-	private readonly present: Present = { entries: new Map(), objects: new Map(), listings: new Map(), closed: [] };
+	private readonly present: Present = {
+		entries: new Map(),
+		objects: new Map(),
+		lastNames: new Map(),
+		listings: new Map(),
+		closed: [],
+	};
 	private readonly locator: Locator;
 	private readonly wanted = new Set<ObjectId>();
 	private readonly places = new Map<ObjectId, StoredPlace[]>();
 
 	constructor(request: PresentRequest) {
 		this.request = request;
-		this.locator = new Locator(request.store, request.fsop, this.present);
+		this.locator = new Locator(request.store, request.fsop, request.history, this.present);
 		for (const { object } of request.targets.entries.values()) {
 			if (object !== null) {
 				this.wanted.add(object);

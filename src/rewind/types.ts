@@ -117,6 +117,8 @@ export interface SeenObject {
 	stat: FileStat;
 	/** Its names that were looked at. A directory has one; the project folder none. */
 	names: Name[];
+	/** Found by its file handle, not where it was last seen: somebody moved it outside the mount. */
+	strayed?: boolean;
 	/** Links of it in the store; a directory is here only when an interrupted rewind left it in staging. */
 	stored: StoredPlace[];
 	/** Per piece of its data target: whether the bytes there are already so. */
@@ -126,6 +128,8 @@ export interface SeenObject {
 export interface Present {
 	entries: Map<EntryKey, SeenEntry>;
 	objects: Map<ObjectId, SeenObject>;
+	/** Last known names of objects that are not to be found any more. */
+	lastNames: Map<ObjectId, Name>;
 	/** Names in directories that may have to go. */
 	listings: Map<ObjectId, ByteString[]>;
 	/** What can't be looked at because permissions forbid it. */

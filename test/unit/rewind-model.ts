@@ -424,8 +424,8 @@ export class ModelProject {
 	}
 
 	/**
-	 * What a look at the present finds: names that targets or records are about, and the last known name of each object. A
-	 * further name of a file is not met.
+	 * What a look at the present finds: names that targets or records are about, and the last known name of each object, or
+	 * any when it has none of these. A further name of a file is not met.
 	 */
 	private present(targets: Targets, history: History): Present {
 		const objects = new Map<ObjectId, SeenObject>();
@@ -460,6 +460,7 @@ export class ModelProject {
 			meetName(dir, name);
 		};
 		meet("1");
+		const lastNames: Present["lastNames"] = new Map();
 		const about = new Set([...targets.attrs.keys(), ...targets.data.keys()]);
 		for (const target of targets.entries.values()) {
 			look(target);
@@ -471,8 +472,16 @@ export class ModelProject {
 		for (const object of about) {
 			meetLast(object);
 			history.entriesOf(object).forEach(look);
+			const last = this.lastNames.get(object);
+			const anyName = [...this.names].find(([, one]) => one === object)?.[0];
+			if (anyName !== undefined && !objects.has(object)) {
+				// As a file handle would lead to it.
+				meetName(anyName.slice(0, anyName.indexOf("/")), anyName.slice(anyName.indexOf("/") + 1));
+			}
 			if ([...this.stored.values()].includes(object)) {
 				meet(object);
+			} else if (!objects.has(object) && last !== undefined) {
+				lastNames.set(object, last);
 			}
 		}
 		for (const [object, target] of targets.data) {
@@ -485,13 +494,25 @@ export class ModelProject {
 				});
 			}
 		}
+		const lookInto = (dir: ObjectId): void => {
+			for (const name of this.kind(dir) === S_IFDIR ? this.list(dir) : []) {
+				look({ dir, name });
+				lookInto(this.names.get(`${dir}/${name}`) as ObjectId);
+			}
+		};
+		for (const [key, target] of targets.entries) {
+			const object = entries.get(key)?.object ?? null;
+			if (object !== null && object !== target.object && !about.has(object)) {
+				lookInto(object);
+			}
+		}
 		const listings = new Map<ObjectId, string[]>();
 		for (const [object] of objects) {
 			if (this.kind(object) === S_IFDIR) {
 				listings.set(object, this.list(object));
 			}
 		}
-		return { entries, objects, listings, closed: [] };
+		return { entries, objects, lastNames, listings, closed: [] };
 	}
 
 	private stat(object: ObjectId): FileStat {
@@ -545,7 +566,7 @@ export class ModelProject {
 			name,
 			object,
 			mode: object === null ? 0 : this.inode(object).mode,
-			parentPath: "",
+			parentPath: this.pathOf(dir),
 		});
 	}
 
@@ -655,6 +676,12 @@ export class ModelProject {
 
 	private touchFields(as: Lane) {
 		return { seq: ++this.seq, epoch: this.epoch, lane: as, proc: null, timeNs: this.clock };
+	}
+
+	private pathOf(dir: ObjectId): string {
+		const last = this.lastNames.get(dir);
+		const above = last === undefined ? "" : this.pathOf(last.dir);
+		return last === undefined ? "" : above === "" ? last.name : `${above}/${last.name}`;
 	}
 
 	private stamp(as: Lane): string {

@@ -112,10 +112,35 @@ function runAll(project: ModelProject, operations: readonly { run: Operation }[]
 	}
 }
 
+/** The same operations, but some by somebody else and some outside the mount. */
+function runMixed(project: ModelProject, operations: readonly { run: Operation; by: number }[]): void {
+	const own = project.lane;
+	for (const { run, by } of operations) {
+		project.lane = by === 1 ? 0 : own;
+		if (by === 2) {
+			project.outside((outside) => runAll(outside, [{ run }]));
+		} else {
+			runAll(project, [{ run }]);
+		}
+	}
+	project.lane = own;
+}
+
+function mixedOperations(highestBy: number) {
+	return fc.array(
+		fc.tuple(operation, fc.integer({ min: 0, max: highestBy })).map(([{ run, ...text }, by]) => ({
+			run,
+			by,
+			[fc.toStringMethod]: () => `${by}: ${(text as Record<symbol, () => string>)[fc.toStringMethod]?.()}`,
+		})),
+		{ maxLength: 12 },
+	);
+}
+
 const someOperations = fc.array(operation, { maxLength: 14 });
 
 describe("a rewind plan, executed", () => {
-	const runs = { numRuns: 1500, verbose: 1 as const };
+	const runs = { numRuns: 500, verbose: 1 as const };
 	it("gives back the tree as any turn found it, and forward again, and back again", () => {
 		fc.assert(
 			fc.property(
@@ -161,6 +186,52 @@ describe("a rewind plan, executed", () => {
 				},
 			),
 			runs,
+		);
+	});
+
+	it("with exact gives back the tree as the turn found it, whoever changed it through the mount since", () => {
+		const turns = fc.array(mixedOperations(1), { minLength: 1, maxLength: 3 });
+		fc.assert(
+			fc.property(someOperations, turns, fc.boolean(), (before, spans, copies) => {
+				const project = new ModelProject();
+				project.copyInsteadOfPreserve = copies;
+				runAll(project, before);
+				const seq = project.advance(1);
+				const begin = project.tree();
+				for (const [index, operations] of spans.entries()) {
+					project.advance(index % 2 === 0 ? 1 : 0);
+					runMixed(project, operations);
+				}
+				project.advance(0);
+				const after = project.tree();
+				const back = project.rewind(seq, { ...select(1), everybody: true }, { overwrite: true });
+				expect(project.tree()).toEqual(begin);
+				project.rewind(back.seq, select(back.lane));
+				expect(project.tree()).toEqual(after);
+			}),
+			{ numRuns: 500, verbose: 1 },
+		);
+	});
+
+	it("over others' changes can be executed, is stable, and a redo gives the present back", () => {
+		const turns = fc.array(mixedOperations(2), { minLength: 1, maxLength: 3 });
+		fc.assert(
+			fc.property(someOperations, turns, fc.boolean(), (before, spans, copies) => {
+				const project = new ModelProject();
+				project.copyInsteadOfPreserve = copies;
+				runAll(project, before);
+				const seq = project.advance(1);
+				for (const [index, operations] of spans.entries()) {
+					project.advance(index % 2 === 0 ? 1 : 0);
+					runMixed(project, operations);
+				}
+				project.advance(0);
+				const after = project.tree();
+				const back = project.rewind(seq, select(1), { overwrite: true });
+				project.rewind(back.seq, select(back.lane), { overwrite: true });
+				expect(project.tree()).toEqual(after);
+			}),
+			{ numRuns: 500, verbose: 1 },
 		);
 	});
 });
