@@ -22,8 +22,14 @@ int Link(Context& context, const fuse::Request& request, fuse::Reply& reply) {
   if (present.ok()) return EEXIST;
   if (present.error().number != ENOENT) return present.error().number;
 
-  auto pass = context.gate.MutateEntry(*dir, name, nullptr, TouchedBy(request));
+  record::Toucher by = TouchedBy(request);
+  auto pass = context.gate.MutateEntry(*dir, name, nullptr, by);
   if (!pass.ok()) return pass.error().number;
+  // Binds the object, which nothing may have touched before: else nobody could tell later what the new name means.
+  if (dir->realm() == inode::Realm::kProject) {
+    auto touched = context.gate.recorder().TouchAttrs(*object, by);
+    if (!touched.ok()) return touched.error().number;
+  }
   auto linked = sys::Link(pass.value(), fd.value().get(), dirfd.value().get(), name);
   if (!linked.ok()) return linked.error().number;
   context.inodes.Place(*object, *dir, name);

@@ -122,7 +122,8 @@ export class Story {
 	/** The same, but it must exit with 0. */
 	async ok(...args: string[]): Promise<CommandResult> {
 		const done = await this.cli(...args);
-		expect(done, `turnfs ${args.join(" ")}`).toMatchObject({ status: 0 });
+		const said = `${done.stdout.slice(0, 3000)}\n${done.stderr}`;
+		expect(done.status, `turnfs ${args.join(" ")}\n${said}`).toBe(0);
 		return done;
 	}
 
