@@ -150,12 +150,12 @@ CALLS = {
 
 FS_IOC_SETFLAGS, FICLONE, FS_IOC_FSSETXATTR = 0x40086602, 0x40049409, 0x401C5820
 REFUSED = {
-    "ioctl SETFLAGS": (lambda: fcntl.ioctl(fd(), FS_IOC_SETFLAGS, struct.pack("l", 0x20)), {"ENOTTY", "EOPNOTSUPP"}),
-    "ioctl FSSETXATTR": (lambda: fcntl.ioctl(fd(), FS_IOC_FSSETXATTR, bytes(28)), {"ENOTTY", "EOPNOTSUPP"}),
-    "ioctl FICLONE": (lambda: fcntl.ioctl(fd(), FICLONE, fd("g")), {"EOPNOTSUPP", "EINVAL", "EXDEV", "ENOTTY"}),
+    "ioctl SETFLAGS": (lambda: fcntl.ioctl(fd(), FS_IOC_SETFLAGS, struct.pack("l", 0x20)), {"ENOTTY", "ENOTSUP"}),
+    "ioctl FSSETXATTR": (lambda: fcntl.ioctl(fd(), FS_IOC_FSSETXATTR, bytes(28)), {"ENOTTY", "ENOTSUP"}),
+    "ioctl FICLONE": (lambda: fcntl.ioctl(fd(), FICLONE, fd("g")), {"ENOTSUP", "EINVAL", "EXDEV", "ENOTTY"}),
     # The kernel's FUSE client knows neither.
-    "fallocate collapse": (lambda: fallocate(0x08, PAGE, PAGE, "g"), {"EOPNOTSUPP"}),
-    "fallocate insert": (lambda: fallocate(0x20, PAGE, PAGE, "g"), {"EOPNOTSUPP"}),
+    "fallocate collapse": (lambda: fallocate(0x08, PAGE, PAGE, "g"), {"ENOTSUP"}),
+    "fallocate insert": (lambda: fallocate(0x20, PAGE, PAGE, "g"), {"ENOTSUP"}),
     "renameat2 WHITEOUT": (lambda: renameat2(b"f", b"new", 4), {"EINVAL"}),
 }
 
