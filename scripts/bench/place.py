@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -13,6 +15,7 @@ class Place:
     """Needs root. Everything goes with `close`."""
 
     def __init__(self, size="14G"):
+        self.projects = []
         self.base = tempfile.mkdtemp(prefix="turnfs-bench-")
         run("mount", "-t", "tmpfs", "-o", "size=20g", "turnfs-bench", self.base)
         image = os.path.join(self.base, "image")
@@ -23,6 +26,8 @@ class Place:
         run("mount", "-o", "loop,noatime", image, self.top)
 
     def close(self):
+        for project in list(self.projects):
+            project.close()
         run("umount", self.top)
         run("umount", self.base)
         os.rmdir(self.base)
@@ -32,6 +37,7 @@ class Project:
     """A plain folder and a project with equal content; turnfs verbs for the project."""
 
     def __init__(self, place, name):
+        self.place = place
         self.dir = os.path.join(place.top, name)
         self.plain = os.path.join(self.dir, "plain")
         self.project = os.path.join(self.dir, "project")
@@ -46,6 +52,7 @@ class Project:
         }
         if "TURNFS_ENGINE" in os.environ:
             self.environment["TURNFS_ENGINE"] = os.environ["TURNFS_ENGINE"]
+        place.projects.append(self)
 
     def path(self, name):
         return os.path.join(self.dir, name)
@@ -75,12 +82,13 @@ class Project:
 
     def close(self):
         """Unmounts and waits until the daemon has let go of the store, then removes everything."""
-        pid = json.loads(self.turnfs("status", "--json"))["pids"].get("daemon")
+        self.place.projects.remove(self)
+        pids = json.loads(self.turnfs("status", "--json"))["pids"]
         self.umount()
-        if pid:
-            os.kill(pid, 15)
-            while os.path.exists(f"/proc/{pid}"):
-                os.sched_yield()
+        if pids.get("daemon"):
+            os.kill(pids["daemon"], signal.SIGTERM)
+        while any(pid and os.path.exists(f"/proc/{pid}") for pid in pids.values()):
+            time.sleep(0.01)
         shutil.rmtree(self.dir)
 
 

@@ -26,7 +26,7 @@ def text(source, words, size):
         done += len(line)
         # A repeated block of lines is as good, and much faster to make.
         if len(lines) == 400:
-            lines *= max(1, (size - done) // done + 1)
+            lines *= -(-size // done)
             break
     return b"".join(lines)[:size]
 
