@@ -83,6 +83,11 @@ const errorKinds = {
 		hint: "Mount turnfs on it as a project of its own, or keep the agent out of it.",
 		exit: 1,
 	},
+	TURNFS_SUB_MOUNT: {
+		sentence: "{path} ({type}) was mounted inside the project; changes there are not captured.",
+		hint: "Unmount it, or let only those work there whose changes need no undo.",
+		exit: 1,
+	},
 	TURNFS_STORE_TOO_NEW: {
 		sentence: "The store {store} has layout {found}; this turnfs reads up to {known}.",
 		hint: "Install a newer turnfs. Nothing was changed.",

@@ -9,6 +9,8 @@ export const TURNFS_TYPE = "fuse.turnfs";
 
 export interface MountEntry {
 	id: number;
+	/** Id of the mount that it is mounted on. */
+	parent: number;
 	/** Absolute path of the mount point. */
 	at: string;
 	/** For example `ext4`, `fuse.turnfs`. */
@@ -30,10 +32,17 @@ export function parseMountInfo(text: string): MountEntry[] {
 	for (const line of text.split("\n")) {
 		const [left, right] = line.split(" - ", 2);
 		if (left === undefined || right === undefined) continue;
-		const [id, , device, , at] = left.split(" ");
+		const [id, parent, device, , at] = left.split(" ");
 		const [type, source] = right.split(" ");
 		if (!id || !device || !at || !type) continue;
-		entries.push({ id: Number(id), at: decode(at), type, source: decode(source ?? ""), device });
+		entries.push({
+			id: Number(id),
+			parent: Number(parent),
+			at: decode(at),
+			type,
+			source: decode(source ?? ""),
+			device,
+		});
 	}
 	return entries;
 }

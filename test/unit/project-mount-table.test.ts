@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isWithin, mountOf, parseMountInfo, turnfsMounts } from "../../src/project/mount-table.js";
+import { findUnprotectedMounts } from "../../src/project/sub-mounts.js";
 
 const text = [
 	"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
@@ -18,6 +19,7 @@ describe("the mount table", () => {
 		expect(mounts.map((mount) => mount.at)).toEqual(["/", "/srv/my app", "/srv/my app/data", "/tmp", "/srv/b\\näme"]);
 		expect(mounts[1]).toEqual({
 			id: 30,
+			parent: 22,
 			at: "/srv/my app",
 			type: "fuse.turnfs",
 			source: "/srv/my app",
@@ -39,6 +41,13 @@ describe("the mount table", () => {
 
 	it("lists turnfs mounts only", () => {
 		expect(turnfsMounts(mounts).map((mount) => mount.id)).toEqual([30]);
+	});
+
+	it("tells what was mounted inside a turnfs mount from what lies under it", () => {
+		expect(findUnprotectedMounts("/srv/my app", mounts).map((mount) => mount.at)).toEqual(["/srv/my app/data"]);
+		expect(findUnprotectedMounts("/srv/other", mounts)).toEqual([]);
+		const under = parseMountInfo(text.replace("31 30 0:41", "31 22 0:41"));
+		expect(findUnprotectedMounts("/srv/my app", under)).toEqual([]);
 	});
 
 	it("compares whole names", () => {

@@ -68,7 +68,14 @@ describe("folders that are never mounted over", () => {
 });
 
 describe("a project beside mounted ones", () => {
-	const mount = (at: string, source = at): MountEntry => ({ id: 9, at, type: "fuse.turnfs", source, device: "0:99" });
+	const mount = (at: string, source = at): MountEntry => ({
+		id: 9,
+		parent: 1,
+		at,
+		type: "fuse.turnfs",
+		source,
+		device: "0:99",
+	});
 	const refuse = (project: string, at: string, mounts: MountEntry[]) => () => refuseProtected(project, at, mounts, env);
 
 	it("is refused inside of one, as a parent of one, and when it is mounted itself", () => {

@@ -12,7 +12,8 @@ const MAX_PATHS = 5;
 export function renderRunSummary(shown: ShowResponse, folderOption: string | undefined): string {
 	const colors = colorsFor(STDERR);
 	const { turn, changes } = shown;
-	if (shown.state === "rewound") return `turnfs: turn ${turn} was rewound meanwhile; \`turnfs log\` lists what came after.`;
+	if (shown.state === "rewound")
+		return `turnfs: turn ${turn} was rewound meanwhile; \`turnfs log\` lists what came after.`;
 	if (changes.length === 0 && shown.skipped.length === 0) return `turnfs: turn ${turn} changed nothing.`;
 	const lines = [`turnfs: turn ${turn}: ${summarize(changes)}`];
 	const groups = groupByCommand(changes);

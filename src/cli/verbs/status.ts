@@ -1,6 +1,7 @@
 import { withProject } from "../connect.js";
 import { colorsFor, STDOUT, say, sayJson } from "../output.js";
 import { renderStatus } from "../render/status.js";
+import { withSubMounts } from "../troubles.js";
 import { defineVerb } from "../verb.js";
 
 export const verb = defineVerb({
@@ -9,7 +10,7 @@ export const verb = defineVerb({
 	examples: [["status --json", "for programs"]],
 	run: (_args, context) =>
 		withProject(context.dir, async ({ client }) => {
-			const status = await client.status();
+			const status = withSubMounts(await client.status());
 			if (context.json) sayJson(status);
 			else say(renderStatus(status, colorsFor(STDOUT)));
 			return 0;
