@@ -10,7 +10,7 @@ export async function finishInterruptedRewinds(daemon: ProjectDaemon): Promise<v
 			daemon.note(`finished the ${entry.kind} of turn ${entry.turn}; ${failed.length} paths failed`);
 		}
 	} catch (error) {
-		daemon.report(TurnfsError.from(error, "TURNFS_REWIND_FAILED"));
+		daemon.problems.report(TurnfsError.from(error, "TURNFS_REWIND_FAILED"));
 	}
 	await daemon.endTemporaryMount();
 }

@@ -6,21 +6,23 @@ import { mkdirSync, realpathSync, rmdirSync } from "node:fs";
 import type { Position, SpanRequest } from "../engine/control.js";
 import { enginePath } from "../engine/engine-path.js";
 import { Fsop } from "../engine/fsop.js";
-import { describeCause, type ErrorCode, TurnfsError } from "../errors.js";
+import { describeCause, TurnfsError } from "../errors.js";
 import { ingestJournal } from "../store/ingest.js";
 import { checkLayout, nextPackNumber } from "../store/layout.js";
 import type { PostState, Turn } from "../store/records.js";
-import { HistoryStore, type PostKey, REWIND_LANE } from "../store/store.js";
+import { HistoryStore, type PostKey } from "../store/store.js";
 import { addTouched, type Touched } from "../store/touched.js";
 import { joinPath, toByteString } from "../text/byte-string.js";
-import type { BehindJson, MountRequest, ProblemJson } from "./api.js";
+import type { BehindJson, MountRequest } from "./api.js";
 import { passBarrier } from "./barrier.js";
 import { findBehind, findInside } from "./behind.js";
 import { EngineMount, KEEPER_PROJECT_FD, KEEPER_STORE_FD, removeStaleMount } from "./engine-mount.js";
 import { closeFolders, type Folders, openFolders } from "./folders.js";
 import { describeProcesses, Holds } from "./holds.js";
 import { logLine } from "./log-line.js";
+import { Owners } from "./owners.js";
 import { lookAtTouched, recordPostStates } from "./post-states.js";
+import { Problems } from "./problems.js";
 import { isProcessAlive, processStart } from "./process-life.js";
 import { type ActiveMount, type NextSpan, type ProjectContext, roots } from "./project-context.js";
 import { completePostStates, finishSession } from "./recovery.js";
@@ -32,11 +34,7 @@ import {
 	writeRuntimeInfo,
 } from "./runtime-files.js";
 import { Serial } from "./serial.js";
-
-/** How many earlier turns an engine is told of, so that their left-over processes' changes stay theirs. */
-const MAX_LANE_OWNERS = 16;
-/** Problems worth showing in `status`; older ones are in the log. */
-const MAX_PROBLEMS = 8;
+import { spanRequest } from "./span-request.js";
 
 export class ProjectDaemon implements ProjectContext {
 	readonly folders: Folders;
@@ -44,11 +42,12 @@ export class ProjectDaemon implements ProjectContext {
 	readonly fsop: Fsop;
 	readonly serial = new Serial();
 	readonly holds = new Holds();
-	readonly problems: ProblemJson[] = [];
+	readonly problems = new Problems();
 	/** The last hold that had mounted is gone, but something still used the mount: it goes as soon as it can. */
 	unmountWhenIdle = false;
 	/** Processes behind the mount at the last look. */
 	behind: BehindJson[] = [];
+	readonly #owners: Owners;
 	#mount: EngineMount | null = null;
 	/** Detached lazily: processes still use it, so its engine still writes the journal. */
 	#detached: EngineMount | null = null;
@@ -64,6 +63,7 @@ export class ProjectDaemon implements ProjectContext {
 		this.folders = folders;
 		this.store = store;
 		this.fsop = fsop;
+		this.#owners = new Owners(store);
 	}
 
 	/**
@@ -178,7 +178,9 @@ export class ProjectDaemon implements ProjectContext {
 			.then(() => {
 				if (!this.closing) return this.serial.run(() => this.#engineHasGone(mount));
 			})
-			.catch((error: unknown) => this.report(TurnfsError.from(error, "TURNFS_DAEMON_FAILED", { log: "daemon.log" })));
+			.catch((error: unknown) =>
+				this.problems.report(TurnfsError.from(error, "TURNFS_DAEMON_FAILED", { log: "daemon.log" })),
+			);
 	}
 
 	/** The control socket closed: somebody unmounted by hand, or the engine crashed, or a detached mount is free at last. */
@@ -195,7 +197,7 @@ export class ProjectDaemon implements ProjectContext {
 		logLine(`the engine at ${mount.mountpoint} has ended: ${how}`);
 		// An unmount by hand is fine, but not one that takes a turn's mount away (also what a killed keeper leads to).
 		if (how === "crashed" || (turnWasOpen && !wasDetached)) {
-			this.report(this.#engineGoneError());
+			this.problems.report(this.#engineGoneError());
 		}
 		// Whoever has the lock now may still be working with what has gone, so this comes after it.
 		if (!this.#recovering) {
@@ -210,19 +212,6 @@ export class ProjectDaemon implements ProjectContext {
 	#engineGoneError(cause?: unknown): TurnfsError {
 		const log = `${this.folders.store}/engine.log`;
 		return new TurnfsError("TURNFS_ENGINE_GONE", { project: this.project, log }, cause);
-	}
-
-	/** Something the user should know of: in the log, and in `status`. */
-	report(error: TurnfsError): void {
-		logLine(`${error.code}: ${error.message}${error.cause instanceof Error ? `\n${error.cause.stack}` : ""}`);
-		this.problems.push({ code: error.code, message: error.message, hint: error.hint });
-		if (this.problems.length > MAX_PROBLEMS) this.problems.shift();
-	}
-
-	/** What it was about has been put right. */
-	#forgetProblem(code: ErrorCode): void {
-		const left = this.problems.filter((problem) => problem.code !== code);
-		this.problems.splice(0, this.problems.length, ...left);
 	}
 
 	#writeInfo(change: Partial<RuntimeInfo>): void {
@@ -274,27 +263,14 @@ export class ProjectDaemon implements ProjectContext {
 			maxPreimageBytes: request.maxPreimageBytes,
 			onCaptureFailure: request.onCaptureFailure,
 			trace: request.trace ?? false,
-			laneOwners: await this.#laneOwners(),
+			laneOwners: await this.#owners.laneOwners(),
 			temporary: request.temporaryAt !== undefined,
 		});
 		this.#adopt(mount);
 		await this.ingestAll();
-		if (!mount.temporary) this.#forgetProblem("TURNFS_ENGINE_GONE");
+		if (!mount.temporary) this.problems.forget("TURNFS_ENGINE_GONE");
 		logLine(`mounted at ${at} (engine ${mount.enginePid}, keeper ${mount.keeperPid})`);
 		return mount;
-	}
-
-	/** Turns whose processes may still be alive: by pid while that process lives, by token always. Newest first. */
-	async #laneOwners(): Promise<{ lane: number; pid: number; token: string }[]> {
-		const owners: { lane: number; pid: number; token: string }[] = [];
-		for await (const turn of this.store.turns({ reverse: true })) {
-			if (owners.length >= MAX_LANE_OWNERS) break;
-			if (turn.owner === null) continue;
-			const alive = await this.#isOwnerProcessAlive(turn);
-			const pid = alive ? turn.owner.pid : 0;
-			if (pid !== 0 || turn.owner.token !== "") owners.push({ lane: turn.turn, pid, token: turn.owner.token });
-		}
-		return owners;
 	}
 
 	/**
@@ -382,7 +358,7 @@ export class ProjectDaemon implements ProjectContext {
 	async beginSpan(next: NextSpan): Promise<Position> {
 		const mount = this.requireMount();
 		const ending = (await this.store.meta()).lastEpoch;
-		const position = await passBarrier(mount, this.fsop, await this.#spanRequest(next, ending + 1));
+		const position = await passBarrier(mount, this.fsop, await this.#spanRequest(next));
 		await this.ingestAll();
 		const begun = await this.store.span(position.epoch);
 		if (begun !== null) {
@@ -394,45 +370,10 @@ export class ProjectDaemon implements ProjectContext {
 		return position;
 	}
 
-	async #spanRequest(next: NextSpan, epoch: number): Promise<SpanRequest> {
-		switch (next.kind) {
-			case "between":
-				return { kind: "between", lane: 0, meta: {} };
-			case "rewind":
-			case "redo":
-				return { kind: next.kind, lane: REWIND_LANE + epoch, ownerPid: this.fsop.pid, meta: { extra: next.meta } };
-			case "turn": {
-				const turn = (await this.store.meta()).lastTurn + 1;
-				return {
-					kind: "turn",
-					lane: turn,
-					...ownerFields(next.owner),
-					meta: {
-						turn,
-						label: next.label,
-						anchor: next.anchor,
-						session: next.session,
-						owner: next.owner,
-						behind: this.behind,
-						extra: { ownerStart: next.owner === null ? null : processStart(next.owner.pid) },
-					},
-				};
-			}
-			case "mark":
-				return {
-					kind: "mark",
-					lane: next.turn.turn,
-					...ownerFields(next.turn.owner),
-					meta: {
-						turn: next.turn.turn,
-						mark: next.turn.epochs.length,
-						label: next.label,
-						anchor: next.anchor,
-						session: next.turn.session,
-						owner: next.turn.owner,
-					},
-				};
-		}
+	async #spanRequest(next: NextSpan): Promise<SpanRequest> {
+		const { lastEpoch, lastTurn } = await this.store.meta();
+		const facts = { epoch: lastEpoch + 1, turn: lastTurn + 1, rewinder: this.fsop.pid, behind: this.behind };
+		return spanRequest(next, facts);
 	}
 
 	async #position(mount: EngineMount): Promise<bigint> {
@@ -474,36 +415,13 @@ export class ProjectDaemon implements ProjectContext {
 	// --- owners ---
 
 	isOwnerAlive(turn: Turn): boolean {
-		if (this.holds.holdsTurn(turn.turn)) return true;
-		return (
-			turn.owner !== null &&
-			turn.owner.pid !== 0 &&
-			isProcessAlive(turn.owner.pid, this.#ownerStarts.get(turn.turn) ?? null)
-		);
-	}
-	readonly #ownerStarts = new Map<number, string | null>();
-
-	async #isOwnerProcessAlive(turn: Turn): Promise<boolean> {
-		if (turn.owner === null || turn.owner.pid === 0) return false;
-		await this.loadOwnerStart(turn);
-		return isProcessAlive(turn.owner.pid, this.#ownerStarts.get(turn.turn) ?? null);
+		return this.holds.holdsTurn(turn.turn) || this.#owners.isAlive(turn);
 	}
 
-	/** Reads when the turn's owner was started, as it was noted at the turn's begin. */
-	async loadOwnerStart(turn: Turn): Promise<void> {
-		if (this.#ownerStarts.has(turn.turn)) return;
-		const span = await this.store.span(turn.epochs[0] ?? 0);
-		const start = span?.meta.ownerStart;
-		this.#ownerStarts.set(turn.turn, typeof start === "string" ? start : null);
+	/** To be called before the first `isOwnerAlive` of a turn. */
+	loadOwnerStart(turn: Turn): Promise<void> {
+		return this.#owners.load(turn);
 	}
-}
-
-function ownerFields(owner: Turn["owner"]): Pick<SpanRequest, "ownerPid" | "token"> {
-	if (owner === null) return {};
-	return {
-		ownerPid: owner.pid === 0 ? undefined : owner.pid,
-		token: owner.token === "" ? undefined : owner.token,
-	};
 }
 
 /** @throws TURNFS_NO_SUCH_FOLDER */

@@ -30,7 +30,7 @@ async function readStatus(daemon: ProjectDaemon): Promise<StatusResponse> {
 		},
 		holders: daemon.holds.list(),
 		behind,
-		problems: [...daemon.problems, ...findSubMounts(mount?.mountpoint ?? folders.project)],
+		problems: [...daemon.problems.list, ...findSubMounts(mount?.mountpoint ?? folders.project)],
 	};
 }
 
