@@ -79,13 +79,8 @@ const errorKinds = {
 		exit: 1,
 	},
 	TURNFS_SUBMOUNT: {
-		sentence: "{path} is a mount of its own ({type}): what changes in it is not captured.",
-		hint: "Mount turnfs on it as a project of its own, or keep the agent out of it.",
-		exit: 1,
-	},
-	TURNFS_SUB_MOUNT: {
-		sentence: "{path} ({type}) was mounted inside the project; changes there are not captured.",
-		hint: "Unmount it, or let only those work there whose changes need no undo.",
+		sentence: "{path} ({type}) was mounted inside the project: what changes in it is not captured.",
+		hint: "Unmount it, or keep the agent out of it.",
 		exit: 1,
 	},
 	TURNFS_STORE_TOO_NEW: {

@@ -6,7 +6,6 @@ import { suggest } from "../render/commands.js";
 import { renderLog } from "../render/log.js";
 import { printable } from "../render/names.js";
 import { renderStatus } from "../render/status.js";
-import { withSubMounts } from "../troubles.js";
 import { defineVerb } from "../verb.js";
 
 const LAST_TURNS = 5;
@@ -40,7 +39,7 @@ export const verb = defineVerb({
 			return 0;
 		}
 		return withProject(context.dir, async ({ client }) => {
-			const [status, turns] = [withSubMounts(await client.status()), await client.log({ n: LAST_TURNS })];
+			const [status, turns] = [await client.status(), await client.log({ n: LAST_TURNS })];
 			const history = await client.log({ n: LAST_SPANS, all: true });
 			if (context.json) sayJson({ ...status, log: turns });
 			else {

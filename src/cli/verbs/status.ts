@@ -1,7 +1,6 @@
 import { withProject } from "../connect.js";
 import { colorsFor, STDOUT, say, sayJson } from "../output.js";
 import { renderStatus } from "../render/status.js";
-import { withSubMounts } from "../troubles.js";
 import { defineVerb } from "../verb.js";
 
 export const verb = defineVerb({
@@ -10,7 +9,7 @@ export const verb = defineVerb({
 	examples: [["status --json", "for programs"]],
 	run: (_args, context) =>
 		withProject(context.dir, async ({ client }) => {
-			const status = withSubMounts(await client.status());
+			const status = await client.status();
 			if (context.json) sayJson(status);
 			else say(renderStatus(status, colorsFor(STDOUT)));
 			return 0;

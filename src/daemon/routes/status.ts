@@ -1,7 +1,8 @@
 import type { FastifyInstance } from "fastify";
 import { TurnfsError } from "../../errors.js";
 import { summarizeTurn } from "../../history/log.js";
-import { isWithin, readMounts } from "../../project/mount-table.js";
+import { readMounts } from "../../project/mount-table.js";
+import { findUnprotectedMounts } from "../../project/sub-mounts.js";
 import { measureStore } from "../../store/layout.js";
 import type { ProblemJson, StatusResponse } from "../api.js";
 import type { ProjectDaemon } from "../project-daemon.js";
@@ -30,16 +31,13 @@ async function readStatus(daemon: ProjectDaemon): Promise<StatusResponse> {
 		},
 		holders: daemon.holds.list(),
 		behind,
-		problems: [...daemon.problems.list, ...findSubMounts(mount?.mountpoint ?? folders.project)],
+		problems: [...daemon.problems.list, ...(mount === null ? [] : describeSubMounts(mount.mountpoint))],
 	};
 }
 
-/** Other filesystems mounted below the project are passed through the mount's own view, but nobody captures them. */
-function findSubMounts(at: string): ProblemJson[] {
-	return readMounts()
-		.filter((mount) => mount.at !== at && isWithin(mount.at, at))
-		.map(({ at: path, type }) => {
-			const { code, message, hint } = new TurnfsError("TURNFS_SUBMOUNT", { path, type });
-			return { code, message, hint };
-		});
+function describeSubMounts(mountpoint: string): ProblemJson[] {
+	return findUnprotectedMounts(mountpoint, readMounts()).map(({ at: path, type }) => {
+		const { code, message, hint } = new TurnfsError("TURNFS_SUBMOUNT", { path, type });
+		return { code, message, hint };
+	});
 }
