@@ -59,14 +59,6 @@ constexpr Row kRows[] = {
     {FUSE_SYNCFS, "SYNCFS", 0, 0, false, Touch::kRefused, Refuse},
 };
 
-// No row without a handler.
-constexpr bool Complete() {
-  for (const Row& row : kRows)
-    if (row.handler == nullptr || row.name == nullptr) return false;
-  return true;
-}
-static_assert(Complete());
-
 }  // namespace
 
 const Row* FindRow(uint32_t opcode) {

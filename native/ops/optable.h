@@ -12,7 +12,7 @@ namespace ops {
 struct Context;
 
 // 0, or the errno for the caller (> 0).
-using Handler = int (*)(Context&, const fuse::Request&, fuse::Reply&);
+using Handler = int(Context&, const fuse::Request&, fuse::Reply&);
 
 enum class Touch : uint8_t { kReads, kEntry, kObjectBytes, kObjectAttrs, kEntryAndBytes, kRefused };
 
@@ -23,7 +23,7 @@ struct Row {
   uint8_t names;     // NUL-terminated names after it
   bool free_names;   // names may contain '/' (a symlink's target) or be xattr names
   Touch touch;
-  Handler handler;
+  Handler& handler;  // a reference: no row without one
 };
 
 const Row* FindRow(uint32_t opcode);  // nullptr: none

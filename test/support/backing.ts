@@ -2,7 +2,16 @@
  * The filesystems that test projects lie on. One of each kind per test file, made when first asked for, on a tmpfs of the test
  * file's own: fast, the same everywhere, and gone when the file ends. Needs root.
  */
-import { chmodSync, mkdirSync, mkdtempSync, rmdirSync } from "node:fs";
+import {
+	chmodSync,
+	existsSync,
+	mkdirSync,
+	mkdtempSync,
+	readdirSync,
+	readFileSync,
+	readlinkSync,
+	rmdirSync,
+} from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type CommandResult, runCommand } from "./commands.js";
@@ -60,15 +69,36 @@ export async function destroyBackings(): Promise<void> {
 	const busy: string[] = [];
 	for (const mount of mountsBelow(base)) {
 		const done = await unmountPatiently(mount.mountpoint);
-		if (done.status !== 0) busy.push(`${mount.mountpoint} (${mount.type}): ${done.stderr.trim()}`);
+		if (done.status !== 0) busy.push(`${done.stderr.trim()} Held by: ${holdersOf(mount.mountpoint).join("; ") || "?"}`);
 	}
 	await watchdog.close();
 	if (busy.length > 0) throw new Error(`still in use after the last test:\n  ${busy.join("\n  ")}`);
 }
 
+/** Processes with a descriptor, a working directory or a root below `dir`, and loop devices with an image there. */
+function holdersOf(dir: string): string[] {
+	const holders: string[] = [];
+	const isBelow = (path: string) => path === dir || path.startsWith(`${dir}/`);
+	for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+		try {
+			const links = ["cwd", "root", "exe", ...readdirSync(`/proc/${pid}/fd`).map((fd) => `fd/${fd}`)];
+			const held = links.filter((link) => isBelow(readlinkSync(`/proc/${pid}/${link}`)));
+			const command = readFileSync(`/proc/${pid}/cmdline`, "latin1").replaceAll("\0", " ").slice(0, 120);
+			if (held.length > 0) holders.push(`process ${pid} (${command}) ${held.slice(0, 3).join(", ")}`);
+		} catch {
+			// It has ended, or is a kernel thread.
+		}
+	}
+	for (const device of readdirSync("/sys/block").filter((name) => name.startsWith("loop"))) {
+		const file = `/sys/block/${device}/loop/backing_file`;
+		if (existsSync(file) && isBelow(readFileSync(file, "utf8").trim())) holders.push(device);
+	}
+	return holders;
+}
+
 /** A process that has just ended can still be closing its descriptors. */
 async function unmountPatiently(mountpoint: string): Promise<CommandResult> {
-	const deadline = Date.now() + 5_000;
+	const deadline = Date.now() + 15_000;
 	for (;;) {
 		const done = await runCommand(["umount", "--", mountpoint], { expectStatus: null });
 		if (done.status === 0 || Date.now() > deadline) return done;
