@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { ByteString } from "../store/records.js";
-import { type Answer, EngineError, LineClient, type RequestFields } from "./line-protocol.js";
+import { type Answer, ChannelError, EngineError, LineClient, type RequestFields } from "./line-protocol.js";
 
 /** A path below a root. "" is the root itself. */
 export interface Place {
@@ -62,60 +62,104 @@ export const S_IFIFO = 0o010000;
 /** The most that one `read` may ask for. */
 export const MAX_READ_BYTES = 1 << 20;
 
-export class Fsop {
-	private readonly client: LineClient;
-	private readonly child: ChildProcess;
-	private readonly exited: Promise<void>;
+/** The child ended while calls were under way: whether they were executed is not known. The next call starts another. */
+export class FsopGoneError extends Error {
+	constructor(cause: unknown) {
+		super("the process that makes turnfs's system calls has ended", { cause });
+		this.name = "FsopGoneError";
+	}
+}
 
-	private constructor(child: ChildProcess, client: LineClient) {
-		this.child = child;
-		this.client = client;
-		this.exited = new Promise((resolve) => {
-			child.once("exit", () => resolve());
-			child.once("error", () => resolve());
-		});
+interface Running {
+	child: ChildProcess;
+	client: LineClient;
+	exited: Promise<void>;
+}
+
+export class Fsop {
+	private readonly enginePath: string;
+	private readonly stderr: number | "inherit" | "ignore";
+	/** Roots that are open, to be opened again in another child. */
+	private readonly roots = new Map<string, string>();
+	private running: Running;
+	private closed = false;
+
+	private constructor(enginePath: string, stderr: number | "inherit" | "ignore") {
+		this.enginePath = enginePath;
+		this.stderr = stderr;
+		this.running = this.start();
 	}
 
 	/**
-	 * Starts the child.
+	 * Starts the child. When it dies, the calls under way fail and the next call starts another, with the same roots.
 	 * @param enginePath the engine's executable
 	 * @param stderr where its complaints go: a descriptor, or "inherit" / "ignore"
 	 * @throws Error when it can't be started
 	 */
 	static async spawn(enginePath: string, stderr: number | "inherit" | "ignore" = "ignore"): Promise<Fsop> {
-		const child = spawn(enginePath, ["fsop"], { stdio: ["pipe", "pipe", stderr], cwd: "/" });
+		const fsop = new Fsop(enginePath, stderr);
 		await new Promise<void>((resolve, reject) => {
-			child.once("spawn", resolve);
-			child.once("error", reject);
+			fsop.running.child.once("spawn", resolve);
+			fsop.running.child.once("error", reject);
 		});
-		// Both were asked for as pipes.
-		if (child.stdout === null || child.stdin === null) {
-			throw new Error("fsop has no pipes");
-		}
-		return new Fsop(child, new LineClient(child.stdout, child.stdin));
+		return fsop;
 	}
 
 	/** The child's process id: the owner of a rewind's span. */
 	get pid(): number {
-		return this.child.pid ?? 0;
+		if (this.running.client.failed !== null && !this.closed) {
+			this.restart();
+		}
+		return this.running.child.pid ?? 0;
 	}
 
 	/** Ends the child after what was sent has been answered. */
 	async close(): Promise<void> {
-		this.client.end();
-		await this.exited;
+		this.closed = true;
+		this.running.client.end();
+		await this.running.exited;
 	}
 
-	/** Any verb of the protocol. */
-	request(verb: string, fields: RequestFields): Promise<Answer> {
-		return this.client.request(verb, fields);
+	/** Any verb of the protocol. @throws EngineError what the call answered; FsopGoneError */
+	async request(verb: string, fields: RequestFields): Promise<Answer> {
+		if (this.running.client.failed !== null && !this.closed) {
+			this.restart();
+		}
+		try {
+			return await this.running.client.request(verb, fields);
+		} catch (error) {
+			throw error instanceof ChannelError ? new FsopGoneError(error) : error;
+		}
+	}
+
+	private start(): Running {
+		const child = spawn(this.enginePath, ["fsop"], { stdio: ["pipe", "pipe", this.stderr], cwd: "/" });
+		// Both were asked for as pipes.
+		if (child.stdout === null || child.stdin === null) {
+			throw new Error("fsop has no pipes");
+		}
+		const exited = new Promise<void>((resolve) => {
+			child.once("exit", () => resolve());
+			child.once("error", () => resolve());
+		});
+		return { child, client: new LineClient(child.stdout, child.stdin), exited };
+	}
+
+	private restart(): void {
+		this.running = this.start();
+		for (const [id, path] of this.roots) {
+			// One that can't be opened any more (a mount that has gone) fails again, and with its reason, when it is used.
+			this.running.client.request("root", { id, path }).catch(() => {});
+		}
 	}
 
 	async root(id: string, path: string): Promise<void> {
 		await this.request("root", { id, path });
+		this.roots.set(id, path);
 	}
 
 	async closeRoot(id: string): Promise<void> {
+		this.roots.delete(id);
 		await this.request("close", { id });
 	}
 

@@ -9,7 +9,15 @@ import type { Binding, ByteString, ObjectId } from "../store/records.js";
 import type { HistoryStore } from "../store/store.js";
 import { joinPath } from "../text/byte-string.js";
 import type { History } from "./history.js";
-import { type Name, type Present, ROOT_OBJECT, type SeenObject, type StoredPlace, unknownObject } from "./types.js";
+import {
+	entryKey,
+	type Name,
+	type Present,
+	ROOT_OBJECT,
+	type SeenObject,
+	type StoredPlace,
+	unknownObject,
+} from "./types.js";
 
 export class Locator {
 	private readonly store: HistoryStore;
@@ -54,6 +62,7 @@ export class Locator {
 		if (!seen.names.some((known) => known.dir === name.dir && known.name === name.name)) {
 			seen.names.push({ dir: name.dir, name: name.name });
 		}
+		this.present.entries.set(entryKey(name.dir, name.name), { dir: name.dir, name: name.name, object });
 		return seen;
 	}
 

@@ -94,8 +94,7 @@ class PresentLooker {
 		if (stat === null) {
 			return;
 		}
-		const seen = await this.locator.meet(stat, { dir, name });
-		this.present.entries.set(key, { dir, name, object: seen.object });
+		await this.locator.meet(stat, { dir, name });
 	}
 
 	/** null when nothing is there. What can't be looked at because of permissions is reported in `closed`. */

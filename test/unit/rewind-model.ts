@@ -444,6 +444,7 @@ export class ModelProject {
 			const seen = object === undefined ? undefined : meet(object);
 			if (seen?.names.some((known) => known.dir === dir && known.name === name) === false) {
 				seen.names.push({ dir, name });
+				entries.set(entryKey(dir, name), { dir, name, object: seen.object });
 			}
 		};
 		const meetLast = (object: ObjectId): void => {
