@@ -98,6 +98,14 @@ def run(*command, cwd="/", env=None):
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
+def drop_copied_mounts():
+    """In a new mount namespace: copies of FUSE mounts would keep those alive when they are unmounted outside."""
+    with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as table:
+        mounts = [line.split(" ")[4] for line in table if " - fuse" in line]
+    for mountpoint in reversed(mounts):
+        subprocess.run(["umount", "-l", "--", mountpoint.replace("\\040", " ")], check=False)
+
+
 def drop_caches():
     """Forgets names and inodes; pages of the image stay, they are its disk."""
     os.sync()

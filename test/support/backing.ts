@@ -68,7 +68,8 @@ export async function destroyBackings(): Promise<void> {
 	place = null;
 	const busy: string[] = [];
 	for (const mount of mountsBelow(base)) {
-		const done = await unmountPatiently(mount.mountpoint);
+		// The images on it are let go of a little later, by the kernel.
+		const done = await unmountPatiently(mount.mountpoint, mount.mountpoint === base ? ["-l"] : []);
 		if (done.status !== 0) busy.push(`${done.stderr.trim()} Held by: ${holdersOf(mount.mountpoint).join("; ") || "?"}`);
 	}
 	await watchdog.close();
@@ -97,10 +98,10 @@ function holdersOf(dir: string): string[] {
 }
 
 /** A process that has just ended can still be closing its descriptors. */
-async function unmountPatiently(mountpoint: string): Promise<CommandResult> {
+async function unmountPatiently(mountpoint: string, flags: string[]): Promise<CommandResult> {
 	const deadline = Date.now() + 15_000;
 	for (;;) {
-		const done = await runCommand(["umount", "--", mountpoint], { expectStatus: null });
+		const done = await runCommand(["umount", ...flags, "--", mountpoint], { expectStatus: null });
 		if (done.status === 0 || Date.now() > deadline) return done;
 		await sleep(50);
 	}
