@@ -17,7 +17,9 @@ for (const step of ["configure", "build"]) {
 		process.exit(1);
 	}
 	if (done.status !== 0) {
-		console.error("turnfs: the engine was not built. It needs a C++20 compiler (g++ 10 or clang 12), make and python3.");
+		console.error(
+			"turnfs: the engine was not built. It needs a C++20 compiler (g++ 10 or clang 12), make and python3.",
+		);
 		process.exit(done.status ?? 1);
 	}
 }
