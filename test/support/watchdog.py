@@ -37,6 +37,14 @@ def mounts_below(directory):
     return found[::-1]
 
 
+def say(message):
+    try:
+        print(message, flush=True)
+    except BrokenPipeError:
+        # The test file's process has gone; there is still work to do.
+        pass
+
+
 def abort_fuse(directory):
     for mountpoint, kind, minor in mounts_below(directory):
         if not kind.startswith("fuse"):
@@ -46,9 +54,9 @@ def abort_fuse(directory):
         try:
             with open(f"{CONNECTIONS}/{minor}/abort", "w", encoding="ascii") as control:
                 control.write("1")
-            print(f"aborted {mountpoint}", flush=True)
+            say(f"aborted {mountpoint}")
         except OSError as error:
-            print(f"could not abort {mountpoint}: {error}", flush=True)
+            say(f"could not abort {mountpoint}: {error}")
 
 
 def processes_of(base):
