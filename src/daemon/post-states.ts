@@ -24,6 +24,8 @@ export interface LookOptions {
 	catchUp: () => Promise<void>;
 }
 
+const CLOSED = "closed";
+
 export type Looked = [key: PostKey, state: PostState][];
 
 /** Looks at what the span touched and writes its post-states. @param endSeq the next span's first record */
@@ -120,24 +122,36 @@ class Look {
 			return dir === null ? null : joinPath(dir, key.name);
 		});
 		const stats = await Promise.all(
-			paths.map((path) => (path === null ? null : this.#fsop.statIfPresent({ root: roots.project, path }))),
+			paths.map((path) => (path === null ? null : this.#stat({ root: roots.project, path }))),
 		);
-		const present = stats.filter((stat) => stat !== null);
+		const present = stats.filter((stat) => stat !== null && stat !== CLOSED);
 		const objects = await this.#store.lookupIdentities(present);
 		let next = 0;
-		return keys.map((key, i) => {
+		return keys.flatMap((key, i): Looked => {
 			const stat = stats[i] ?? null;
 			const path = paths[i] ?? "";
-			if (stat === null) return [key, { ...absent, path }];
+			if (stat === CLOSED) return [];
+			if (stat === null) return [[key, { ...absent, path }]];
 			const object = objects[next++] ?? null;
 			if (object !== null && !this.#seen.has(object)) this.#seen.set(object, path);
 			if (object === null) this.surprises++;
-			return [key, this.#state(stat, object, path)];
+			return [[key, this.#state(stat, object, path)]];
 		});
 	}
 
-	async #object(object: ObjectId): Promise<PostState> {
+	/** An ordinary user can't look into its own folders of mode 000: what is in them gets no post-state. */
+	async #stat(place: Place, options: { xattrs?: boolean } = {}): Promise<FileStat | typeof CLOSED | null> {
+		try {
+			return await this.#fsop.statIfPresent(place, options);
+		} catch (error) {
+			if (error instanceof EngineError && error.code === "EACCES") return CLOSED;
+			throw error;
+		}
+	}
+
+	async #object(object: ObjectId): Promise<PostState | undefined> {
 		const found = await this.#find(object);
+		if (found === CLOSED) return undefined;
 		if (found === null) {
 			this.surprises++;
 			return { ...absent, path: "" };
@@ -148,7 +162,7 @@ class Look {
 	}
 
 	/** By its last known name, else where it lies in the store, else by its file handle. */
-	async #find(object: ObjectId): Promise<{ stat: FileStat; place: Place } | null> {
+	async #find(object: ObjectId): Promise<{ stat: FileStat; place: Place } | typeof CLOSED | null> {
 		const project = (path: ByteString): Place => ({ root: roots.project, path });
 		if (object === ROOT_OBJECT) {
 			const place = project("");
@@ -160,12 +174,14 @@ class Look {
 		const places = named === null ? [] : [project(named)];
 		if (binding.place !== null) places.push({ root: roots.storePlain, path: binding.place });
 		for (const place of places) {
-			const stat = await this.#fsop.statIfPresent(place, { xattrs: true });
+			const stat = await this.#stat(place, { xattrs: true });
+			if (stat === CLOSED) return CLOSED;
 			if (stat !== null && isSame(stat, binding)) return { stat, place };
 		}
 		if (binding.handle === "") return null;
 		const place = await this.#openHandle(binding.handle);
-		const stat = place === null ? null : await this.#fsop.statIfPresent(place, { xattrs: true });
+		const stat = place === null ? null : await this.#stat(place, { xattrs: true });
+		if (stat === CLOSED) return CLOSED;
 		return place !== null && stat !== null && isSame(stat, binding) ? { stat, place } : null;
 	}
 

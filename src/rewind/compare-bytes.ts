@@ -5,8 +5,19 @@ import { EngineError } from "../engine/line-protocol.js";
 import type { Extent } from "../store/records.js";
 import type { DataTarget, Piece } from "./types.js";
 
-/** Per piece of the target: true when the file has the same bytes there (for a hole: nothing but a hole). */
-export async function compareBytes(fsop: Fsop, place: Place, target: DataTarget): Promise<boolean[]> {
+/**
+ * Per piece of the target: true when the file has the same bytes there (for a hole: nothing but a hole).
+ * @param unreadable the answer where permissions forbid to read
+ */
+export async function compareBytes(
+	fsop: Fsop,
+	place: Place,
+	target: DataTarget,
+	unreadable: boolean,
+): Promise<boolean[]> {
+	if (unreadable && !(await isReadable(fsop, place))) {
+		return target.pieces.map(() => true);
+	}
 	const hasHoles = target.pieces.some((piece) => piece.kind === "hole");
 	const data = hasHoles ? await orNull(fsop.extents(place)) : null;
 	return Promise.all(
@@ -17,6 +28,18 @@ export async function compareBytes(fsop: Fsop, place: Place, target: DataTarget)
 			return sameAsStored(fsop, place, piece);
 		}),
 	);
+}
+
+async function isReadable(fsop: Fsop, place: Place): Promise<boolean> {
+	try {
+		await fsop.read(place, 0n, 1);
+		return true;
+	} catch (error) {
+		if (error instanceof EngineError && error.code === "EACCES") {
+			return false;
+		}
+		throw error;
+	}
 }
 
 async function sameAsStored(fsop: Fsop, place: Place, piece: Piece): Promise<boolean> {

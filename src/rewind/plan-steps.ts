@@ -52,6 +52,8 @@ export class StepBuilder {
 	/** Folders in which names were changed, or which were moved: their attributes are looked after at the end. */
 	private readonly disturbed = new Set<ObjectId>();
 	private opened = new Set<ObjectId>();
+	/** Folders above what is changed in place. */
+	private readonly entered = new Set<ObjectId>();
 	private readonly made = new Map<ObjectId, AttrsRecord>();
 	private readonly unmade = new Set<ObjectId>();
 	private readonly restored = new Set<ByteString>();
@@ -63,7 +65,7 @@ export class StepBuilder {
 		this.given = given;
 	}
 
-	build(): Omit<Plan, "conflicts" | "skipped" | "kept" | "staging"> {
+	build(): Omit<Plan, "conflicts" | "skipped" | "kept" | "staging" | "closed"> {
 		const early = this.changeBeforeDetaching();
 		const detached = this.detach();
 		const attached = this.attach();
@@ -252,11 +254,14 @@ export class StepBuilder {
 		const attrs = this.given.attrs.get(object);
 		const bytes = this.bytesStep(seen, at);
 		const differs = attrs !== undefined && (attributesDiffer(attrs, stat) || attrs.mtimeNs !== stat.mtimeNs);
-		if (bytes === null && !differs) {
+		if (bytes === null && !differs && seen.opened !== true) {
 			return;
 		}
 		const path = at.root === "mount" ? at.path : (attrs?.path ?? at.path);
 		this.restored.add(path);
+		for (const name of [...seen.names, ...this.given.tree.wantedNames(object)]) {
+			this.entered.add(name.dir);
+		}
 		const isFile = (stat.mode & S_IFMT) === S_IFREG;
 		if (isFile && this.isClosed(stat, OPEN_FILE)) {
 			steps.bytes.push({ do: "open-up", path, at, mode: (stat.mode | OPEN_FILE) & 0o7777 });
@@ -301,6 +306,11 @@ export class StepBuilder {
 	private finishDirectories(): Step[] {
 		const { attrs, present, tree } = this.given;
 		this.opened = new Set(this.closedOnTheWay());
+		for (const seen of present.objects.values()) {
+			if (seen.opened === true) {
+				this.opened.add(seen.object);
+			}
+		}
 		const candidates = new Set([...this.disturbed, ...this.opened, ...this.made.keys()]);
 		for (const object of attrs.keys()) {
 			candidates.add(object);
@@ -360,7 +370,7 @@ export class StepBuilder {
 
 	/** Directories that an ordinary user's steps can't act in, although they own them; outermost first. */
 	private openUp(): Step[] {
-		return [...this.opened]
+		return this.closedOnTheWay()
 			.map((object) => ({ object, at: presentDirectory(this.given.present, object) }))
 			.filter((item): item is { object: ObjectId; at: StepPlace } => item.at !== null)
 			.sort((a, b) => depthOf(a.at.path) - depthOf(b.at.path))
@@ -384,10 +394,8 @@ export class StepBuilder {
 		for (const object of this.disturbed) {
 			add(object);
 		}
-		for (const seen of this.changedObjects()) {
-			for (const name of seen.names) {
-				add(name.dir);
-			}
+		for (const object of this.entered) {
+			add(object);
 		}
 		return [...onTheWay].filter((object) => {
 			const seen = this.given.present.objects.get(object);

@@ -82,7 +82,10 @@ class Planner {
 		this.input = input;
 		this.present = input.present;
 		this.history = input.history;
-		this.entries = new Map(input.targets.entries);
+		// What can't be looked at can't be planned; an ordinary user's own closed folders are opened before the plan is final.
+		this.entries = new Map(
+			[...input.targets.entries].filter(([key]) => input.present.entries.get(key)?.closed !== true),
+		);
 		this.attrs = new Map(input.targets.attrs);
 		this.data = new Map(input.targets.data);
 		this.tree = new TargetTree(this.entries, this.present);
@@ -120,6 +123,7 @@ class Planner {
 		return {
 			...built,
 			staging: this.input.staging,
+			closed: this.present.closed.map(({ path }) => path),
 			conflicts: toList(this.conflicts),
 			skipped: toList(this.skipped),
 			kept: [...kept].map((dir) => this.shownDirectory(dir)).sort(),
@@ -167,7 +171,8 @@ class Planner {
 			const target = this.entries.get(key);
 			return target !== undefined && target.object !== object;
 		});
-		if (isTurns || name === undefined || attrs === undefined || this.present.objects.has(object)) {
+		const mayBeClosed = this.present.closed.length > 0;
+		if (isTurns || mayBeClosed || name === undefined || attrs === undefined || this.present.objects.has(object)) {
 			return null;
 		}
 		const slash = attrs.path.lastIndexOf("/");

@@ -11,6 +11,7 @@ import type { HistoryStore } from "../store/store.js";
 import { compareBytes } from "./compare-bytes.js";
 import type { History } from "./history.js";
 import { Locator } from "./paths.js";
+import { presentDirectory, presentEntry } from "./target-tree.js";
 import {
 	type DataTarget,
 	type EntryTarget,
@@ -19,6 +20,7 @@ import {
 	type Present,
 	ROOT_OBJECT,
 	type SeenObject,
+	type StepPlace,
 	type StoredPlace,
 	type Targets,
 } from "./types.js";
@@ -32,6 +34,10 @@ export interface PresentRequest {
 	stagingFolders: ByteString[];
 	/** Folders that must go are looked into all the way down: what others have in them may have to go too. */
 	wholeFolders: boolean;
+	/** Permissions as they were before this rewind opened folders for the moment. */
+	opened: ReadonlyMap<ByteString, FileStat>;
+	/** Bytes that can't be read for comparing count as the target's: the look after a rewind, which has just written them. */
+	trustUnreadable: boolean;
 }
 
 export function lookAtPresent(request: PresentRequest): Promise<Present> {
@@ -74,7 +80,19 @@ class PresentLooker {
 		await this.lookIntoFolders(entries);
 		await this.lookAtContents();
 		await Promise.all([...targets.data.values()].map((target) => this.lookAtBytes(target)));
+		this.forgetOpening();
 		return this.present;
+	}
+
+	private forgetOpening(): void {
+		for (const seen of this.present.objects.values()) {
+			const place = this.request.opened.size > 0 ? placeOfSeen(this.present, seen) : null;
+			const before = place?.root === "mount" ? this.request.opened.get(place.path) : undefined;
+			if (before !== undefined && before.ino === seen.stat.ino) {
+				seen.stat = { ...seen.stat, mode: before.mode };
+				seen.opened = true;
+			}
+		}
 	}
 
 	// --- entries ---
@@ -87,14 +105,24 @@ class PresentLooker {
 		this.present.entries.set(key, { dir, name, object: null });
 		const folder = await this.locator.directory(dir);
 		if (folder === null) {
+			this.noteUnknown(key);
 			return;
 		}
 		const place: Place = { root: folder.root, path: folder.path === "" ? name : `${folder.path}/${name}` };
 		const stat = await this.stat(place);
 		if (stat === null) {
+			this.noteUnknown(key);
 			return;
 		}
 		await this.locator.meet(stat, { dir, name });
+	}
+
+	/** Nothing was found; where permissions forbade some look that doesn't mean that nothing is there. */
+	private noteUnknown(key: string): void {
+		const entry = this.present.entries.get(key);
+		if (entry !== undefined && this.present.closed.length > 0) {
+			entry.closed = true;
+		}
 	}
 
 	/** null when nothing is there. What can't be looked at because of permissions is reported in `closed`. */
@@ -246,7 +274,7 @@ class PresentLooker {
 		if (seen === undefined || place === null || (seen.stat.mode & S_IFMT) !== S_IFREG) {
 			return;
 		}
-		seen.sameBytes = await compareBytes(this.request.fsop, place, target);
+		seen.sameBytes = await compareBytes(this.request.fsop, place, target, this.request.trustUnreadable);
 	}
 
 	/** Files that took another's place but say the same: an editor's or a checkout's copy of what was there before. */
@@ -275,7 +303,7 @@ class PresentLooker {
 					entry.sameContent =
 						data.complete &&
 						data.size === there.stat.size &&
-						(await compareBytes(fsop, place, data)).every((same) => same);
+						(await compareBytes(fsop, place, data, false)).every((same) => same);
 					return;
 				}
 				const stored = before === undefined ? null : await this.placeOf(before);
@@ -308,4 +336,9 @@ class PresentLooker {
 		const stored = seen.stored[0];
 		return stored === undefined ? null : { root: roots.storePlain, path: stored.place };
 	}
+}
+
+function placeOfSeen(present: Present, seen: SeenObject): StepPlace | null {
+	const name = seen.names[0];
+	return name === undefined ? presentDirectory(present, seen.object) : presentEntry(present, name);
 }

@@ -5,7 +5,8 @@
 import type { ProjectContext } from "../daemon/project-context.js";
 import type { RewindEntry } from "../store/store.js";
 import { addOwnLanes, detailsOf, type Job, redoJobOf, rewindJob } from "./job.js";
-import { applyAndCheck, makePlan, settle } from "./rewind.js";
+import { Planning } from "./planning.js";
+import { applyAndCheck, settle } from "./rewind.js";
 import type { PathReason } from "./types.js";
 import { verifySources } from "./verify.js";
 
@@ -44,9 +45,11 @@ async function resume(context: ProjectContext, entry: RewindEntry): Promise<Path
 		const epochs = [...details.epochs, epoch];
 		await store.putRewind({ ...entry, details: { ...details, epochs } });
 		const job = addOwnLanes(await jobOf(context, entry), details.epochs);
-		const plan = await makePlan(context, job, true);
-		await verifySources(context.fsop, store.shownPath, plan.sources);
-		const failed = await applyAndCheck(context, job, plan);
+		const planning = new Planning(context, job, true);
+		await planning.make();
+		await planning.lookBehindClosed();
+		await verifySources(context.fsop, store.shownPath, planning.plan.sources);
+		const failed = await applyAndCheck(context, planning);
 		await settle(context, job, entry.epoch);
 		await store.putRewind({ ...entry, state: "done", details: { ...details, epochs } });
 		await context.beginSpan({ kind: "between" });

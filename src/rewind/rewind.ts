@@ -8,12 +8,9 @@ import type { Turn } from "../store/records.js";
 import { pathToJson } from "../text/byte-string.js";
 import { nowNs } from "../text/time.js";
 import { applySteps } from "./apply.js";
-import { type Job, loadHistory, type RewindDetails, redoJob, rewindJob } from "./job.js";
-import { planRewind } from "./plan.js";
-import { lookAtPresent } from "./present.js";
-import { leftOverStaging, stagingFolder } from "./staging.js";
-import { collectTargets } from "./target.js";
-import type { PathReason, Plan } from "./types.js";
+import { type Job, type RewindDetails, redoJob, rewindJob } from "./job.js";
+import { Planning } from "./planning.js";
+import type { PathReason } from "./types.js";
 import { verifySources } from "./verify.js";
 
 /**
@@ -45,90 +42,65 @@ interface Choices {
 }
 
 async function perform(context: ProjectContext, find: () => Promise<Job>, choices: Choices): Promise<RewindResponse> {
-	let seq = await context.ingestAll();
-	const job = await find();
-	let plan = await makePlan(context, job, choices.overwrite);
-	if (choices.dryRun || isRefused(plan, choices)) {
-		return respond(job, plan, { dryRun: choices.dryRun, applied: false, failed: [] });
+	await context.ingestAll();
+	const planning = new Planning(context, await find(), choices.overwrite);
+	await planning.make();
+	if (choices.dryRun || planning.isRefused) {
+		return respond(planning, { dryRun: choices.dryRun, failed: null });
 	}
 	const open = await context.openTurn();
 	return context.withMount(async () => {
-		seq = await replanIfMoved(seq);
-		if (isRefused(plan, choices)) {
-			return respond(job, plan, { dryRun: false, applied: false, failed: [] });
+		await planning.makeAgainIfMoved();
+		if (planning.isRefused) {
+			return respond(planning, { dryRun: false, failed: null });
 		}
-		await verifySources(context.fsop, context.store.shownPath, plan.sources);
-		const failed = await applyPlan(context, job, plan, {
-			exact: choices.exact,
-			resume: open !== null && context.isOwnerAlive(open) ? open : null,
-			begun: async () => {
-				await replanIfMoved(seq);
-				return isRefused(plan, choices) ? null : plan;
-			},
-		});
-		return respond(job, plan, { dryRun: false, applied: failed !== null, failed: failed ?? [] });
+		await verifySources(context.fsop, context.store.shownPath, planning.plan.sources);
+		const resume = open !== null && context.isOwnerAlive(open) ? open : null;
+		return respond(planning, { dryRun: false, failed: await rewindInSpan(context, planning, choices.exact, resume) });
 	});
-
-	/** Whatever was touched since the plan was made may have changed it. */
-	async function replanIfMoved(since: bigint): Promise<bigint> {
-		const now = await context.ingestAll();
-		for await (const _ of context.store.records(since + 1n)) {
-			plan = await makePlan(context, job, choices.overwrite);
-			break;
-		}
-		return now;
-	}
 }
 
-interface Application {
-	exact: boolean;
-	/** The open turn whose owner goes on: a new turn begins for it afterwards. */
-	resume: Turn | null;
-	/** Called in the rewind's span, before its first change: the plan by then, or null when there are conflicts. */
-	begun: () => Promise<Plan | null>;
-}
-
-/** @returns what failed; null when conflicts came up at the last moment and nothing was changed */
-async function applyPlan(
+/**
+ * Begins the rewind's span, applies the plan in it, and ends it.
+ * @param resume the open turn whose owner goes on: a new turn begins for it afterwards
+ * @returns what failed; null when conflicts came up at the last moment and nothing was changed
+ */
+async function rewindInSpan(
 	context: ProjectContext,
-	job: Job,
-	first: Plan,
-	how: Application,
+	planning: Planning,
+	exact: boolean,
+	resume: Turn | null,
 ): Promise<PathReason[] | null> {
 	const { store } = context;
-	const { epoch } = await context.beginSpan({ kind: job.kind, meta: { turn: job.turn.turn, turns: job.turns } });
-	let failed: PathReason[] | null = null;
-	const plan = await how.begun();
-	if (plan !== null) {
-		const details: RewindDetails = {
-			epochs: [epoch],
-			exact: how.exact,
-			undoes: job.undoes?.epoch ?? null,
-			resumedTurn: null,
-		};
-		const entry = { epoch, kind: job.kind, turn: job.turn.turn, turns: job.turns, undoneBy: null, beginNs: nowNs() };
-		await store.putRewind({ ...entry, state: "applying", details });
-		context.note(`${job.kind} of turn ${job.turn.turn}: ${first.steps.length} steps`);
-		failed = await applyAndCheck(context, job, plan);
-		await settle(context, job, epoch);
-		await store.putRewind({ ...entry, state: "done", details });
+	const { kind, turn, turns, undoes } = planning.job;
+	const { epoch } = await context.beginSpan({ kind, meta: { turn: turn.turn, turns } });
+	await planning.makeAgainIfMoved();
+	await planning.lookBehindClosed();
+	if (planning.isRefused) {
+		await planning.giveUp();
+		await goOn(context, resume);
+		return null;
 	}
-	const resumed = await goOn(context, how.resume);
-	if (plan !== null && resumed !== null) {
-		const entry = await store.rewind(epoch);
-		if (entry !== null) {
-			await store.putRewind({ ...entry, details: { ...(entry.details as RewindDetails), resumedTurn: resumed } });
-		}
+	const details: RewindDetails = { epochs: [epoch], exact, undoes: undoes?.epoch ?? null, resumedTurn: null };
+	const entry = { epoch, kind, turn: turn.turn, turns, undoneBy: null, beginNs: nowNs() };
+	await store.putRewind({ ...entry, state: "applying", details });
+	context.note(`${kind} of turn ${turn.turn}: ${planning.plan.steps.length} steps`);
+	const failed = await applyAndCheck(context, planning);
+	await settle(context, planning.job, epoch);
+	await store.putRewind({ ...entry, state: "done", details });
+	const resumedTurn = await goOn(context, resume);
+	if (resumedTurn !== null) {
+		await store.putRewind({ ...entry, state: "done", details: { ...details, resumedTurn } });
 	}
 	return failed;
 }
 
 /** Executes the plan in the current span, then looks whether the targets are reached. */
-export async function applyAndCheck(context: ProjectContext, job: Job, plan: Plan): Promise<PathReason[]> {
+export async function applyAndCheck(context: ProjectContext, planning: Planning): Promise<PathReason[]> {
 	const { fsop, store } = context;
-	const refused = await applySteps({ fsop, store, steps: plan.steps, staging: plan.staging });
-	await context.ingestAll();
-	const rest = await makePlan(context, job, true);
+	const { steps, staging } = planning.plan;
+	const refused = await applySteps({ fsop, store, steps, staging });
+	const rest = await planning.rest();
 	const failed = new Map(refused.map(({ path, reason }) => [path, reason]));
 	for (const step of rest.steps) {
 		if (!failed.has(step.path)) {
@@ -162,35 +134,11 @@ async function goOn(context: ProjectContext, resume: Turn | null): Promise<numbe
 	return (await context.openTurn())?.turn ?? null;
 }
 
-/** Plans from what is now in the index and in the folder. */
-export async function makePlan(context: ProjectContext, job: Job, overwrite: boolean): Promise<Plan> {
-	const { store, fsop } = context;
-	const history = await loadHistory(store, job);
-	const targets = collectTargets(history.records, job.selection);
-	const stagingFolders = await leftOverStaging(fsop);
-	const present = await lookAtPresent({ store, fsop, targets, history, stagingFolders, wholeFolders: overwrite });
-	const { lastEpoch } = await store.meta();
-	return planRewind({
-		targets,
-		history,
-		selection: job.selection,
-		present,
-		overwrite,
-		uid: process.getuid?.() ?? 0,
-		staging: stagingFolder(lastEpoch + 1),
-	});
-}
-
-function isRefused(plan: Plan, choices: Choices): boolean {
-	return plan.conflicts.length > 0 && !choices.overwrite;
-}
-
-function respond(
-	job: Job,
-	plan: Plan,
-	outcome: { dryRun: boolean; applied: boolean; failed: PathReason[] },
-): RewindResponse {
+/** @param outcome.failed null: it was not applied */
+function respond(planning: Planning, outcome: { dryRun: boolean; failed: PathReason[] | null }): RewindResponse {
+	const { job, plan } = planning;
 	const reasons = (list: PathReason[]) => list.map(({ path, reason }) => ({ ...pathToJson(path), reason }));
+	const applied = outcome.failed !== null;
 	return {
 		turn: job.turn.turn,
 		turns: job.turns,
@@ -198,10 +146,10 @@ function respond(
 		deleted: plan.deleted.map(pathToJson),
 		conflicts: reasons(plan.conflicts),
 		skipped: reasons(plan.skipped),
-		failed: reasons(outcome.failed),
+		failed: reasons(outcome.failed ?? []),
 		anchor: job.turn.anchor,
-		redo: outcome.applied && job.kind === "rewind",
+		redo: applied && job.kind === "rewind",
 		dryRun: outcome.dryRun,
-		applied: outcome.applied,
+		applied,
 	};
 }

@@ -95,6 +95,8 @@ export interface SeenEntry {
 	name: ByteString;
 	/** null: the name is free, or its directory has gone. */
 	object: ObjectId | null;
+	/** Permissions forbid to look: what is there is not known. */
+	closed?: boolean;
 	/** It holds the same kind of thing with the same content as the target does, though another inode. */
 	sameContent?: boolean;
 }
@@ -117,6 +119,8 @@ export interface SeenObject {
 	stat: FileStat;
 	/** Its names that were looked at. A directory has one; the project folder none. */
 	names: Name[];
+	/** Its permissions were changed for the moment, to look into it; `stat` has them as they were. */
+	opened?: boolean;
 	/** Found by its file handle, not where it was last seen: somebody moved it outside the mount. */
 	strayed?: boolean;
 	/** Links of it in the store; a directory is here only when an interrupted rewind left it in staging. */
@@ -179,6 +183,8 @@ export interface Plan {
 	deleted: ByteString[];
 	/** Folders that stay because they hold others' files. */
 	kept: ByteString[];
+	/** Paths that permissions forbade to look at, so the plan is not complete. */
+	closed: ByteString[];
 	/** Folder below the store that the steps use. */
 	staging: ByteString;
 	/** Bytes in packs and blobs that steps read; to be verified before the first change. */
