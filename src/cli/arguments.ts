@@ -1,4 +1,5 @@
 /** Values of arguments: what a person may type, checked with one sentence when it is something else. */
+import { existsSync } from "node:fs";
 import { TurnfsError } from "../errors.js";
 
 export function usageError(what: string): TurnfsError {
@@ -26,6 +27,13 @@ export function parsePositive(text: string, option: string): number {
 	const n = Number(text);
 	if (Number.isSafeInteger(n) && n > 0) return n;
 	throw usageError(`The value of ${option} is a number above 0, not \`${text}\`.`);
+}
+
+/** A process that lives now. */
+export function parsePid(text: string, option: string): number {
+	const pid = parsePositive(text, option);
+	if (!existsSync(`/proc/${pid}`)) throw usageError(`The value of ${option} is ${pid}, and there is no such process.`);
+	return pid;
 }
 
 const SIZE_UNITS: Record<string, number> = { "": 1, K: 1024, M: 1024 ** 2, G: 1024 ** 3, T: 1024 ** 4 };

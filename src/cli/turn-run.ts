@@ -4,8 +4,6 @@
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
-import type { DaemonClient } from "../daemon/client.js";
-import { TurnfsError } from "../errors.js";
 import { ancestors } from "../project/ancestors.js";
 import { type ChildEnd, runChild } from "./child.js";
 import { type Mounted, type MountOptions, mountProject, warnBehind } from "./connect.js";
@@ -13,6 +11,7 @@ import { PROJECT_VARIABLE, surroundingTurn, TOKEN_VARIABLE, TURN_VARIABLE } from
 import { remark } from "./output.js";
 import { renderRunSummary } from "./render/run-summary.js";
 import { reportError } from "./report-error.js";
+import { unmountOrLeave } from "./unmounting.js";
 
 export interface TurnRun {
 	/** Program and arguments. */
@@ -65,7 +64,7 @@ async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: 
 	// The program has run: its status is ours, whatever happens to us from here on.
 	await attempt(async () => void (await client.turnEnd({ turn })));
 	await attempt(async () => remark(renderRunSummary(await client.show(turn), run.folderOption)));
-	if (mount.mountedNow) await attempt(() => unmountOrLeave(client, token));
+	if (mount.mountedNow) await attempt(async () => void (await unmountOrLeave(client, token)));
 	await hold.close();
 	return status;
 }
@@ -76,21 +75,6 @@ async function attempt(step: () => Promise<void>): Promise<void> {
 		await step();
 	} catch (error) {
 		reportError(error);
-	}
-}
-
-/** Programs that still run inside keep it mounted; the daemon unmounts when the last of them has gone. */
-async function unmountOrLeave(client: DaemonClient, token: string): Promise<void> {
-	try {
-		await client.umount({ token });
-	} catch (error) {
-		const code = error instanceof TurnfsError ? error.code : null;
-		if (code === "TURNFS_MOUNT_BUSY")
-			remark(`turnfs: ${(error as Error).message} It stays mounted until they have gone.`);
-		// The mount went while the program ran: what the daemon knows of it says more than that there is none.
-		else if (code === "TURNFS_NOT_MOUNTED")
-			for (const p of (await client.status()).problems) remark(`turnfs: ${p.message} ${p.hint} (${p.code})`);
-		else throw error;
 	}
 }
 

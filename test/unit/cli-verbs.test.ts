@@ -183,12 +183,12 @@ describe("turn begin", () => {
 			"--anchor",
 			'{"m":1}',
 			"--owner",
-			"7",
+			String(process.pid),
 		);
 		expect([status, stdout]).toEqual([0, "4\n"]);
 		expect(stderr).toContain("bash (pid 7)");
 		expect(daemon.asked[0]?.body).toEqual({
-			...{ label: "x", anchor: { m: 1 }, session: null, ownerPid: 7, callerPid: process.pid },
+			...{ label: "x", anchor: { m: 1 }, session: null, ownerPid: process.pid, callerPid: process.pid },
 		});
 	});
 });
@@ -338,6 +338,20 @@ describe("run", () => {
 		expect(output).toContain("turn 5: 1 change");
 		expect(status).toBe(6);
 		expect(daemon.routes()).toEqual(wholeRun);
+	});
+});
+
+describe("elsewhere than on Linux", () => {
+	it("says in one sentence what it needs", async () => {
+		const disguise = 'data:text/javascript,Object.defineProperty(process, "platform", { value: "darwin" })';
+		const child = spawn(process.execPath, ["--import", disguise, program, "status"], {
+			stdio: ["ignore", "pipe", "pipe"],
+		});
+		const [[status], stdout, stderr] = await Promise.all([once(child, "exit"), text(child.stdout), text(child.stderr)]);
+		expect([status, stdout]).toEqual([1, ""]);
+		expect(stderr).toMatch(
+			/^turnfs: turnfs needs Linux with FUSE; this is darwin\. .*\(TURNFS_UNSUPPORTED_PLATFORM\)\n$/,
+		);
 	});
 });
 

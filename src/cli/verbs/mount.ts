@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { TurnfsError } from "../../errors.js";
+import { setTimeout as sleep } from "node:timers/promises";
+import { readMounts, turnfsMounts } from "../../project/mount-table.js";
 import { type Mounted, mountProject, warnBehind } from "../connect.js";
 import { addMountOptions, readMountOptions } from "../mount-options.js";
-import { remark, say, sayJson } from "../output.js";
+import { say, sayJson } from "../output.js";
 import { printable } from "../render/names.js";
+import { reportEnd, unmountOrLeave } from "../unmounting.js";
 import { defineVerb } from "../verb.js";
 
 export const verb = defineVerb({
@@ -23,31 +25,31 @@ export const verb = defineVerb({
 			if (context.json) sayJson(mounted.mount);
 			else say(`${printable(mounted.place.project)} is mounted at ${printable(mounted.mount.mountpoint)}.`);
 			warnBehind(mounted.mount.behind);
-			if (args.foreground) await stayMounted(mounted);
+			return args.foreground ? await stayMounted(mounted) : 0;
 		} finally {
 			await mounted.client.close();
 		}
-		return 0;
 	},
 });
 
-/** Holds the mount until somebody ends us or it is unmounted elsewhere. */
-async function stayMounted({ client }: Mounted): Promise<void> {
+/** How often we look whether the mount is still there. */
+const LOOK_MS = 500;
+
+/**
+ * Holds the mount until somebody ends us or takes it away.
+ * @returns the exit status: 1 when the engine failed
+ */
+async function stayMounted({ client, mount }: Mounted): Promise<number> {
 	const token = randomBytes(16).toString("hex");
 	const hold = await client.hold({ token, pid: process.pid, unmount: true });
-	const told = new Promise<"told">((resolve) => {
-		for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => resolve("told"));
-	});
-	const end = await Promise.race([told, hold.broken.then(() => "broken" as const)]);
-	if (end === "told") {
-		try {
-			await client.umount({ token });
-		} catch (error) {
-			if (!(error instanceof TurnfsError)) throw error;
-			if (error.code === "TURNFS_MOUNT_BUSY") remark(`turnfs: ${error.message} It stays mounted until they have gone.`);
-			// Unmounted by somebody else meanwhile: that is what we wanted.
-			else if (error.code !== "TURNFS_NOT_MOUNTED") throw error;
-		}
-	}
+	let told = false;
+	for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => (told = true));
+	while (!told && isMounted(mount.mountpoint)) await sleep(LOOK_MS);
+	const status = isMounted(mount.mountpoint) ? await unmountOrLeave(client, token) : await reportEnd(client);
 	await hold.close();
+	return status;
+}
+
+function isMounted(mountpoint: string): boolean {
+	return turnfsMounts(readMounts()).some((entry) => entry.at === mountpoint);
 }

@@ -1,4 +1,4 @@
-import { parseAnchor, parsePositive } from "../arguments.js";
+import { parseAnchor, parsePid } from "../arguments.js";
 import { warnBehind, withProject } from "../connect.js";
 import { say, sayJson } from "../output.js";
 import { defineVerb } from "../verb.js";
@@ -28,7 +28,7 @@ export const verb = defineVerb({
 			label: args.label ?? null,
 			anchor: parseAnchor(args.anchor),
 			session: args.session ?? null,
-			ownerPid: args.owner === undefined ? null : parsePositive(args.owner, "--owner"),
+			ownerPid: args.owner === undefined ? null : parsePid(args.owner, "--owner"),
 			callerPid: process.ppid > 1 ? process.ppid : null,
 		};
 		return withProject(context.dir, async ({ client }) => {
