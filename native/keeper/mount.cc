@@ -5,6 +5,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "keeper/fusermount.h"
@@ -73,6 +74,11 @@ Failure OpenMountpoint(int project_fd, const std::string& mountpoint, sys::Uniqu
 Failure OpenFuse(sys::UniqueFd* fd) {
   fd->Reset(open("/dev/fuse", O_RDWR | O_CLOEXEC));
   if (!fd->valid()) return MakeFailure(errno, "/dev/fuse", "/dev/fuse can't be opened");
+  // A container without FUSE may show something else under that name; mount(2) would only say EINVAL.
+  struct stat st;
+  constexpr unsigned kMiscMajor = 10, kFuseMinor = 229;
+  if (fstat(fd->get(), &st) != 0 || !S_ISCHR(st.st_mode) || st.st_rdev != makedev(kMiscMajor, kFuseMinor))
+    return MakeFailure(ENODEV, "/dev/fuse", "/dev/fuse is not the FUSE device");
   return {};
 }
 
