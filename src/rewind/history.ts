@@ -1,6 +1,6 @@
 /** The records of a stretch of history by what they are about, and the questions that conflicts and plans ask of them. Pure. */
 import type { AttrsRecord, DataRecord, EntryRecord, IndexRecord, ObjectId } from "../store/records.js";
-import { type EntryKey, entryKey, type SpanPost } from "./types.js";
+import { type EntryKey, entryKey, FIRST_REWIND_LANE, type SpanPost } from "./types.js";
 
 export class History {
 	readonly records: readonly IndexRecord[];
@@ -70,6 +70,12 @@ export class History {
 
 	dataRecords(object: ObjectId): readonly DataRecord[] {
 		return this.data.get(object) ?? [];
+	}
+
+	/** True when a rewind or redo changed this object's attributes or bytes. */
+	wasRewound(object: ObjectId): boolean {
+		const isRewinds = (record: AttrsRecord | DataRecord) => record.lane >= FIRST_REWIND_LANE;
+		return this.attrsRecords(object).some(isRewinds) || this.dataRecords(object).some(isRewinds);
 	}
 
 	postsOfEntry(key: EntryKey): readonly SpanPost[] {

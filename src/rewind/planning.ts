@@ -1,14 +1,15 @@
 /** A plan on its way: made from what is in the index and in the folder, and made again when either has moved. */
 import type { ProjectContext } from "../daemon/project-context.js";
 import type { FileStat } from "../engine/fsop.js";
-import type { ByteString } from "../store/records.js";
+import type { ByteString, ObjectId } from "../store/records.js";
+import type { History } from "./history.js";
 import { type Job, loadHistory } from "./job.js";
 import { closeAgain, openClosed } from "./open-closed.js";
-import { planRewind } from "./plan.js";
+import { hasOtherNames, planRewind } from "./plan.js";
 import { lookAtPresent } from "./present.js";
 import { leftOverStaging, stagingFolder } from "./staging.js";
 import { collectTargets } from "./target.js";
-import type { Plan } from "./types.js";
+import type { Plan, Present, Selection, Targets } from "./types.js";
 
 export class Planning {
 	readonly job: Job;
@@ -18,6 +19,8 @@ export class Planning {
 	private readonly opened = new Map<ByteString, FileStat>();
 	/** Journal position up to which the plan knows everything. */
 	private seq = 0n;
+	/** Objects that are in the tree no longer and have to be, and that a rewind or redo has changed since. */
+	private readonly comingBack = new Set<ObjectId>();
 	private latest: Plan | null = null;
 
 	constructor(context: ProjectContext, job: Job, overwrite: boolean) {
@@ -73,27 +76,48 @@ export class Planning {
 		return this.planNow(true);
 	}
 
+	/** True when there are objects which come back that an earlier rewind or redo had changed, and that were not known as such. */
+	private noteComingBack(targets: Targets, present: Present, history: History): boolean {
+		const known = this.comingBack.size;
+		for (const { object } of targets.entries.values()) {
+			const seen = object === null ? undefined : present.objects.get(object);
+			const isInTree = seen !== undefined && (seen.names.length > 0 || hasOtherNames(seen));
+			if (object !== null && !isInTree && history.wasRewound(object)) {
+				this.comingBack.add(object);
+			}
+		}
+		return this.comingBack.size > known;
+	}
+
 	private async planNow(isApplied: boolean): Promise<Plan> {
 		const { store, fsop } = this.context;
 		const { job } = this;
 		const history = await loadHistory(store, job);
-		const targets = collectTargets(history.records, job.selection);
 		const overwrite = this.overwrite || isApplied;
-		const present = await lookAtPresent({
-			store,
-			fsop,
-			targets,
-			history,
-			stagingFolders: await leftOverStaging(fsop),
-			wholeFolders: overwrite,
-			opened: this.opened,
-			trustUnreadable: isApplied,
-		});
+		const stagingFolders = await leftOverStaging(fsop);
+		const look = (targets: Targets) =>
+			lookAtPresent({
+				store,
+				fsop,
+				targets,
+				history,
+				stagingFolders,
+				wholeFolders: overwrite,
+				opened: this.opened,
+				trustUnreadable: isApplied,
+			});
+		const selection: Selection = { ...job.selection, comingBack: this.comingBack };
+		let targets = collectTargets(history.records, selection);
+		let present = await look(targets);
+		if (this.noteComingBack(targets, present, history)) {
+			targets = collectTargets(history.records, selection);
+			present = await look(targets);
+		}
 		const { lastEpoch } = await store.meta();
 		return planRewind({
 			targets,
 			history,
-			selection: job.selection,
+			selection,
 			present,
 			overwrite,
 			uid: ownUid(),

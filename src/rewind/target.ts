@@ -22,6 +22,19 @@ export function isSelected(touch: Touch, selection: Selection): boolean {
 	return after !== undefined && touch.seq > after;
 }
 
+/**
+ * True for what a rewind or redo did to an object that is in the tree no longer and comes back: it changed the object in place, and
+ * the one that undid it let the object go without putting its bytes back.
+ */
+function isOfOneComingBack(record: Touch & { type: string; object?: ObjectId | null }, selection: Selection): boolean {
+	return (
+		(record.type === "attrs" || record.type === "data") &&
+		record.lane >= FIRST_REWIND_LANE &&
+		record.object != null &&
+		selection.comingBack?.has(record.object) === true
+	);
+}
+
 /** True for a touch by somebody whose work must not be lost. */
 export function isForeign(touch: Touch, selection: Selection): boolean {
 	return !isSelected(touch, selection) && touch.lane < FIRST_REWIND_LANE && !selection.ignored.has(touch.lane);
@@ -36,7 +49,7 @@ export function collectTargets(records: Iterable<IndexRecord>, selection: Select
 		if (record.type === "preserved" || record.type === "dropped" || record.type === "moved") {
 			continue;
 		}
-		if (!isSelected(record, selection)) {
+		if (!isSelected(record, selection) && !isOfOneComingBack(record, selection)) {
 			if (record.type === "data") {
 				foreignData.set(record.object, record.seq);
 			}

@@ -23,6 +23,8 @@ export function entryKey(dir: ObjectId, name: ByteString): EntryKey {
  * rewound turn's: they are in the present state, but nobody's work.
  */
 export interface Selection {
+	/** Objects that come back into the tree: what rewinds and redos did to them counts too. */
+	comingBack?: ReadonlySet<ObjectId>;
 	/** Lanes to undo; of each only touches after this journal position (0n: all of them). */
 	lanes: ReadonlyMap<Lane, bigint>;
 	/** Lanes of rewound turns: never a conflict. */
