@@ -2,11 +2,12 @@
  * Client of a project's daemon, one typed method per route. It starts the daemon when none runs. Errors of the daemon
  * arrive here as the same `TurnfsError` that it threw.
  */
-import { Client, type Dispatcher } from "undici";
+import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { describeCause, TurnfsError } from "../errors.js";
 import * as api from "./api.js";
 import { runtimePaths } from "./runtime-files.js";
+import { readText, SocketHttp, type SocketRequest } from "./socket-http.js";
 import { startDaemon } from "./start-daemon.js";
 
 export interface ConnectOptions {
@@ -49,7 +50,7 @@ export async function connectDaemon(options: ConnectOptions): Promise<DaemonClie
 export class DaemonClient {
 	readonly #socketPath: string;
 	readonly #options: ConnectOptions;
-	#http: Client;
+	#http: SocketHttp;
 
 	constructor(socketPath: string, options: ConnectOptions) {
 		this.#socketPath = socketPath;
@@ -107,27 +108,27 @@ export class DaemonClient {
 	/** Opens a hold. It has a connection of its own, which dies with this process. */
 	async hold(request: api.HoldRequest): Promise<Hold> {
 		const own = this.#open();
-		let response: Dispatcher.ResponseData;
+		let response: IncomingMessage;
 		try {
-			response = await own.request({ method: "POST", path: "/hold", ...jsonBody(request) });
+			response = await own.request({ method: "POST", path: "/hold", json: request });
 			if (response.statusCode !== 200) throw await readError(response);
 		} catch (error) {
-			await own.destroy();
+			own.close();
 			throw TurnfsError.from(error, "TURNFS_DAEMON_FAILED", { log: "daemon.log in the store" });
 		}
 		const broken = new Promise<void>((resolve) => {
-			response.body.on("close", resolve);
-			response.body.on("error", () => resolve());
-			response.body.resume();
+			response.on("close", resolve);
+			response.on("error", () => resolve());
+			response.resume();
 		});
-		return { broken, close: () => own.destroy() };
+		return { broken, close: async () => own.close() };
 	}
 
 	/** True when a daemon answers at the socket. */
 	async answers(): Promise<boolean> {
 		try {
 			const response = await this.#http.request({ method: "GET", path: "/ping" });
-			await response.body.dump();
+			await readText(response);
 			return response.statusCode === 200;
 		} catch (error) {
 			if (isNobodyThere(error)) return false;
@@ -135,13 +136,12 @@ export class DaemonClient {
 		}
 	}
 
-	close(): Promise<void> {
-		return this.#http.close();
+	async close(): Promise<void> {
+		this.#http.close();
 	}
 
-	#open(): Client {
-		// A rewind of a large turn or a barrier over much dirty data takes as long as it takes.
-		return new Client("http://turnfs", { socketPath: this.#socketPath, headersTimeout: 0, bodyTimeout: 0 });
+	#open(): SocketHttp {
+		return new SocketHttp(this.#socketPath);
 	}
 
 	async #call<S extends z.ZodType>(
@@ -150,8 +150,8 @@ export class DaemonClient {
 		body: unknown,
 		schema: S,
 	): Promise<z.output<S>> {
-		const request = { method, path, ...(body === undefined ? {} : jsonBody(body)) };
-		let response: Dispatcher.ResponseData;
+		const request: SocketRequest = { method, path, json: body };
+		let response: IncomingMessage;
 		try {
 			response = await this.#http.request(request);
 		} catch (error) {
@@ -164,7 +164,7 @@ export class DaemonClient {
 			});
 		}
 		if (response.statusCode !== 200) throw await readError(response);
-		const parsed = schema.safeParse(await response.body.json());
+		const parsed = schema.safeParse(JSON.parse(await readText(response)));
 		if (!parsed.success) throw this.#failure(new Error(`its answer to ${path} has an unknown form`));
 		return parsed.data;
 	}
@@ -174,17 +174,13 @@ export class DaemonClient {
 	}
 }
 
-function jsonBody(body: unknown): { headers: Record<string, string>; body: string } {
-	return { headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
-}
-
 function isNobodyThere(error: unknown): boolean {
 	const code = (error as NodeJS.ErrnoException | null)?.code;
 	return code === "ENOENT" || code === "ECONNREFUSED";
 }
 
-async function readError(response: Dispatcher.ResponseData): Promise<TurnfsError> {
-	const text = await response.body.text();
+async function readError(response: IncomingMessage): Promise<TurnfsError> {
+	const text = await readText(response);
 	let json: unknown;
 	try {
 		json = JSON.parse(text);
