@@ -59,6 +59,7 @@ export class StepBuilder {
 	private readonly restored = new Set<ByteString>();
 	private readonly gone = new Set<ByteString>();
 	private readonly sources: Piece[] = [];
+	private readonly damaged: ByteString[] = [];
 	private staged = 0;
 
 	constructor(given: Decisions) {
@@ -77,6 +78,7 @@ export class StepBuilder {
 			restored: [...this.restored].sort(),
 			deleted: [...this.gone].filter((path) => !this.restored.has(path)).sort(),
 			sources: this.sources,
+			damaged: this.damaged,
 		};
 	}
 
@@ -170,22 +172,29 @@ export class StepBuilder {
 		const object = target.object as ObjectId;
 		const attrs = this.given.attrs.get(object);
 		if (attrs === undefined) {
-			this.unmade.add(object);
-			this.given.skip(at.path, "it is gone, and its attributes were not kept");
-			return null;
+			return this.giveUp(object, at, "it is gone, and its attributes were not kept");
 		}
 		let data: DataTarget | null = null;
 		if ((attrs.mode & S_IFMT) === S_IFREG && attrs.size > 0n) {
 			data = this.given.data.get(object) ?? null;
 			if (data === null || !data.complete) {
-				this.unmade.add(object);
-				this.given.skip(at.path, "it is gone, and its bytes were not kept");
-				return null;
+				return this.giveUp(object, at, "it is gone, and its bytes were not kept");
 			}
 			this.sources.push(...data.pieces.filter((piece) => piece.kind !== "hole"));
 		}
 		this.made.set(object, attrs);
 		return { do: "make", path: at.path, object, at, depth: depthOf(at.path), attrs, data };
+	}
+
+	private giveUp(object: ObjectId, at: StepPlace, reason: string): null {
+		this.unmade.add(object);
+		const place = this.given.present.gonePlaces?.get(object);
+		if (place === undefined) {
+			this.given.skip(at.path, reason);
+		} else {
+			this.damaged.push(place);
+		}
+		return null;
 	}
 
 	private arrive(object: ObjectId, target: EntryTarget, to: StepPlace): void {

@@ -52,6 +52,7 @@ class PresentLooker {
 		lastNames: new Map(),
 		listings: new Map(),
 		closed: [],
+		gonePlaces: new Map(),
 	};
 	private readonly locator: Locator;
 	private readonly wanted = new Set<ObjectId>();
@@ -175,6 +176,8 @@ class PresentLooker {
 				const stat = await this.stat({ root: roots.storePlain, path: stored.place });
 				if (stat !== null && (await this.locator.identify(stat)) === object) {
 					this.locator.meetStored(object, stat, stored);
+				} else if (stored.recent) {
+					this.present.gonePlaces?.set(object, stored.place);
 				}
 			}),
 		);

@@ -48,7 +48,7 @@ async function resume(context: ProjectContext, entry: RewindEntry): Promise<Path
 		const planning = new Planning(context, job, true);
 		await planning.make();
 		await planning.lookBehindClosed();
-		await verifySources(context.fsop, store.shownPath, planning.plan.sources);
+		await verifySources(context.fsop, store.shownPath, planning.plan);
 		const failed = await applyAndCheck(context, planning);
 		await settle(context, job, entry.epoch);
 		await store.putRewind({ ...entry, state: "done", details: { ...details, epochs } });

@@ -54,7 +54,7 @@ async function perform(context: ProjectContext, find: () => Promise<Job>, choice
 		if (planning.isRefused) {
 			return respond(planning, { dryRun: false, failed: null });
 		}
-		await verifySources(context.fsop, context.store.shownPath, planning.plan.sources);
+		await verifySources(context.fsop, context.store.shownPath, planning.plan);
 		const resume = open !== null && context.isOwnerAlive(open) ? open : null;
 		return respond(planning, { dryRun: false, failed: await rewindInSpan(context, planning, choices.exact, resume) });
 	});

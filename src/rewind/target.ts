@@ -24,12 +24,13 @@ export function isSelected(touch: Touch, selection: Selection): boolean {
 
 /**
  * True for what a rewind or redo did to an object that is in the tree no longer and comes back: it changed the object in place, and
- * the one that undid it let the object go without putting its bytes back.
+ * the one that undid it let the object go without putting its bytes back. What the turn it undid had done before counts with it,
+ * or the object would get that turn's bytes.
  */
 function isOfOneComingBack(record: Touch & { type: string; object?: ObjectId | null }, selection: Selection): boolean {
 	return (
 		(record.type === "attrs" || record.type === "data") &&
-		record.lane >= FIRST_REWIND_LANE &&
+		(record.lane >= FIRST_REWIND_LANE || selection.ignored.has(record.lane)) &&
 		record.object != null &&
 		selection.comingBack?.has(record.object) === true
 	);

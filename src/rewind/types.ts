@@ -140,6 +140,8 @@ export interface Present {
 	listings: Map<ObjectId, ByteString[]>;
 	/** What can't be looked at because permissions forbid it. */
 	closed: { path: ByteString }[];
+	/** Where in the store an object was kept, and is not (or something else is there). */
+	gonePlaces?: Map<ObjectId, ByteString>;
 }
 
 /** Where a step acts: in the mount, or in the store by way of the mount's door. */
@@ -191,4 +193,6 @@ export interface Plan {
 	staging: ByteString;
 	/** Bytes in packs and blobs that steps read; to be verified before the first change. */
 	sources: Piece[];
+	/** Places below the store that must hold an object which is needed, and don't. */
+	damaged: ByteString[];
 }

@@ -5,13 +5,24 @@ import { EngineError } from "../engine/line-protocol.js";
 import { TurnfsError } from "../errors.js";
 import type { Extent } from "../store/records.js";
 import { packPath } from "./compare-bytes.js";
-import type { Piece } from "./types.js";
+import type { Plan } from "./types.js";
 
 /**
- * Reads every captured extent that the pieces come from and compares its hash.
+ * Every preserved file must be where it was kept; reads every captured extent that the pieces come from and compares its hash.
  * @throws TURNFS_STORE_DAMAGED at the first that isn't what was captured
  */
-export async function verifySources(fsop: Fsop, store: string, pieces: readonly Piece[]): Promise<void> {
+export async function verifySources(
+	fsop: Fsop,
+	store: string,
+	{ sources: pieces, damaged }: Pick<Plan, "sources" | "damaged">,
+): Promise<void> {
+	const [gone] = damaged;
+	if (gone !== undefined) {
+		throw new TurnfsError("TURNFS_STORE_DAMAGED", {
+			file: `${store}/${gone}`,
+			reason: "the file that was kept there has gone or was changed",
+		});
+	}
 	const extents = new Map<string, Extent>();
 	for (const piece of pieces) {
 		const captured: Extent = piece.captured ?? piece;
