@@ -47,7 +47,11 @@ export async function findLeftovers(project: TempProject, id: string): Promise<s
 /** The stores of the project: where they may lie. */
 export function storesOf(project: TempProject): string[] {
 	const inState = join(project.top, "state", "turnfs");
-	const stores = existsSync(inState) ? readdirSync(inState).map((name) => join(inState, name)) : [];
+	const names = existsSync(inState) ? readdirSync(inState) : [];
+	// `--store DIR` leaves a file there that says where the store is.
+	const stores = names
+		.map((name) => (name.endsWith(".store") ? readFileSync(join(inState, name), "utf8").trim() : join(inState, name)))
+		.filter((store) => existsSync(store));
 	const inProject = join(project.behind, ".turnfs");
 	return existsSync(inProject) ? [...stores, inProject] : stores;
 }
