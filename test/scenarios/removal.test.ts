@@ -38,20 +38,20 @@ describe("what a turn removes", () => {
 	});
 
 	test("a removed folder that a shell still stands in stays dead, and its return is a live folder", async () => {
-		const story = await Story.start({ prepare: "mkdir -p work/here; echo x > work/here/file" });
+		const story = await Story.start({ prepare: "mkdir -p desk/here; echo x > desk/here/file" });
 		const before = await story.tree();
 		const holder = await story.hold();
-		await holder.call("chdir", "work/here");
-		await story.turn("rm -rf work");
+		await holder.call("chdir", "desk/here");
+		await story.turn("rm -rf desk");
 		// As in a plain folder: nothing can be made in it any more.
 		expect(await holder.errno("create", "new")).toBe("ENOENT");
 		expect(await holder.call("list", ".")).toEqual([]);
 		await story.rewind(1);
 		await story.expectTree(before);
 		expect(await holder.errno("create", "new")).toBe("ENOENT");
-		await holder.call("chdir", `${story.dir}/work/here`);
+		await holder.call("chdir", `${story.dir}/desk/here`);
 		await holder.call("create", "new");
 		await holder.call("unlink", "new");
-		await story.sh("touch -d '2021-01-01' work/here && rm -rf work/here && mkdir work/here");
+		await story.sh("touch -d '2021-01-01' desk/here && rm -rf desk/here && mkdir desk/here");
 	});
 });
