@@ -53,7 +53,7 @@ describe("P8 Rewind is undoable", () => {
 		expect(JSON.stringify(plan)).toContain('"f"');
 		await story.expectTree(end);
 		expect((await story.json("log")).map((t: { state: string }) => t.state)).toEqual(["ended"]);
-		await story.json("undo", "--yes");
+		await story.undo();
 		await story.expectTree(story.before(1));
 		await story.json("redo", "--dry-run");
 		await story.expectTree(story.before(1));

@@ -232,6 +232,11 @@ export class Story {
 		return this.json("rewind", String(turn), "--yes", ...flags);
 	}
 
+	async undo(...flags: string[]): Promise<Json> {
+		this.#from = await this.tree();
+		return this.json("undo", "--yes", ...flags);
+	}
+
 	async redo(...flags: string[]): Promise<Json> {
 		this.#from = await this.tree();
 		return this.json("redo", "--yes", ...flags);
