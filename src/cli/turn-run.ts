@@ -49,7 +49,13 @@ async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: 
 		throw error;
 	});
 	const { turn } = begun;
-	const hold = await client.hold({ token, pid: process.pid, turn, unmount: mount.mountedNow });
+	const hold = await client.hold({
+		token,
+		pid: process.pid,
+		turn,
+		keeper: mount.pids.keeper,
+		unmount: mount.mountedNow,
+	});
 	// Our own ancestors wait for us, and the mount goes when we do.
 	const waiting = mount.mountedNow ? ancestors(process.pid) : [];
 	warnBehind(begun.behind.filter((p) => !waiting.includes(p.pid)));
@@ -64,7 +70,7 @@ async function runOwnTurn({ place, client, mount }: Mounted, run: TurnRun, cwd: 
 	// The program has run: its status is ours, whatever happens to us from here on.
 	await attempt(async () => void (await client.turnEnd({ turn })));
 	await attempt(async () => remark(renderRunSummary(await client.show(turn), run.folderOption)));
-	if (mount.mountedNow) await attempt(async () => void (await unmountOrLeave(client, token)));
+	if (mount.mountedNow) await attempt(async () => void (await unmountOrLeave(client, mount, token)));
 	await hold.close();
 	return status;
 }

@@ -79,6 +79,8 @@ export const umountRequestSchema = z.object({
 	lazy: z.boolean().default(false),
 	/** The caller's own hold doesn't count as a holder. */
 	token: z.string().optional(),
+	/** Only the mount of this keeper, not one that has been made since. */
+	keeper: z.number().int().optional(),
 });
 export type UmountRequest = z.input<typeof umountRequestSchema>;
 export const umountResponseSchema = z.object({ mountpoint: z.string() });
@@ -137,7 +139,9 @@ export const holdRequestSchema = z.object({
 	token: z.string().min(1),
 	pid: z.number().int().positive(),
 	turn: z.number().int().positive().nullable().default(null),
-	/** Unmount when this hold ends and no other is left. */
+	/** Pid of the keeper of the mount that is held. */
+	keeper: z.number().int().nullable(),
+	/** Unmount that mount when this hold ends and no other is left. */
 	unmount: z.boolean().default(false),
 });
 export type HoldRequest = z.input<typeof holdRequestSchema>;

@@ -5,7 +5,9 @@ export interface HoldEntry {
 	token: string;
 	pid: number;
 	turn: number | null;
-	/** It mounted, so the mount goes with the last hold. */
+	/** The mount that it holds, by its keeper's pid: a later mount of the same project is none of its business. */
+	keeper: number | null;
+	/** It mounted, so that mount goes with its last hold. */
 	unmount: boolean;
 }
 
@@ -24,6 +26,11 @@ export class Holds {
 		return this.#entries.size;
 	}
 
+	/** Whether anybody holds that mount. */
+	holdsMount(keeper: number): boolean {
+		return [...this.#entries].some((entry) => entry.keeper === keeper);
+	}
+
 	holdsTurn(turn: number): boolean {
 		return [...this.#entries].some((entry) => entry.turn === turn);
 	}
@@ -33,10 +40,13 @@ export class Holds {
 		for (const entry of this.#entries) if (entry.turn === from) entry.turn = to;
 	}
 
-	/** @param token whose own hold doesn't count */
-	list(token?: string): { pid: number; comm: string }[] {
+	/**
+	 * Who holds a mount.
+	 * @param token whose own hold doesn't count
+	 */
+	list(keeper: number, token?: string): { pid: number; comm: string }[] {
 		return [...this.#entries]
-			.filter((entry) => entry.token !== token)
+			.filter((entry) => entry.keeper === keeper && entry.token !== token)
 			.map(({ pid }) => ({ pid, comm: processComm(pid) }));
 	}
 }

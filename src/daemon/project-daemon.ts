@@ -111,6 +111,11 @@ export class ProjectDaemon implements ProjectContext {
 		return this.#mount !== null || this.#detached !== null || this.holds.size > 0 || this.serial.busy;
 	}
 
+	/** The last hold of the mount has gone, and it had mounted it. */
+	get shouldUnmount(): boolean {
+		return this.unmountWhenIdle && this.#mount !== null && !this.holds.holdsMount(this.#mount.keeperPid);
+	}
+
 	/** @throws TURNFS_NOT_MOUNTED */
 	requireMount(): EngineMount {
 		if (this.#mount === null) throw new TurnfsError("TURNFS_NOT_MOUNTED", { project: this.project });

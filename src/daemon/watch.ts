@@ -28,7 +28,7 @@ export function watchProject(daemon: ProjectDaemon): () => void {
 
 async function beat(daemon: ProjectDaemon, beats: number): Promise<void> {
 	await endOrphanedTurn(daemon);
-	if (daemon.unmountWhenIdle && daemon.holds.size === 0) await unmountIfFree(daemon);
+	if (daemon.shouldUnmount) await unmountIfFree(daemon);
 	if (!daemon.isMounted()) return;
 	// The newest file is the engine's; more than one means that sealed ones wait.
 	if (listJournal(daemon.store.folder).length > 1) await daemon.ingestSealed();

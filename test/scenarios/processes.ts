@@ -85,6 +85,10 @@ export class Process {
 		return this.seen(answer);
 	}
 
+	closeInput(): void {
+		this.#child.stdin?.end();
+	}
+
 	kill(signal: NodeJS.Signals): void {
 		this.#child.kill(signal);
 	}

@@ -225,7 +225,7 @@ describe("run", () => {
 		expect(daemon.routes()).toEqual(wholeRun);
 		const [, begin, hold] = daemon.asked;
 		expect(begin?.body).toMatchObject({ ownerPid: hold?.body.pid, token: hold?.body.token });
-		expect(hold?.body).toMatchObject({ turn: 5, unmount: true });
+		expect(hold?.body).toMatchObject({ turn: 5, keeper: 1, unmount: true });
 		await daemon.holdEnded;
 	});
 

@@ -41,11 +41,11 @@ const LOOK_MS = 500;
  */
 async function stayMounted({ client, mount }: Mounted): Promise<number> {
 	const token = randomBytes(16).toString("hex");
-	const hold = await client.hold({ token, pid: process.pid, unmount: true });
+	const hold = await client.hold({ token, pid: process.pid, keeper: mount.pids.keeper, unmount: true });
 	let told = false;
 	for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => (told = true));
 	while (!told && isMounted(mount.mountpoint)) await sleep(LOOK_MS);
-	const status = isMounted(mount.mountpoint) ? await unmountOrLeave(client, token) : await reportEnd(client);
+	const status = isMounted(mount.mountpoint) ? await unmountOrLeave(client, mount, token) : await reportEnd(client);
 	await hold.close();
 	return status;
 }

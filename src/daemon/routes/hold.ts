@@ -28,6 +28,6 @@ export function registerHold(app: FastifyInstance, daemon: ProjectDaemon): void 
 
 async function release(daemon: ProjectDaemon, hold: HoldEntry): Promise<void> {
 	if (hold.turn !== null && daemon.isMounted()) await endTurn(daemon, hold.turn);
-	if (hold.unmount) daemon.unmountWhenIdle = true;
-	if (daemon.unmountWhenIdle && daemon.holds.size === 0) await unmountIfFree(daemon);
+	if (hold.unmount && daemon.mount?.keeperPid === hold.keeper) daemon.unmountWhenIdle = true;
+	if (daemon.shouldUnmount) await unmountIfFree(daemon);
 }

@@ -28,10 +28,13 @@ export function registerMount(app: FastifyInstance, daemon: ProjectDaemon): void
 	});
 
 	app.post("/umount", (request) => {
-		const { lazy, token } = umountRequestSchema.parse(request.body ?? {});
+		const { lazy, token, keeper } = umountRequestSchema.parse(request.body ?? {});
 		return daemon.serial.run(async (): Promise<UmountResponse> => {
-			const { mountpoint } = daemon.requireMount();
-			const holders = daemon.holds.list(token);
+			const { mountpoint, keeperPid } = daemon.requireMount();
+			if (keeper !== undefined && keeper !== keeperPid) {
+				throw new TurnfsError("TURNFS_NOT_MOUNTED", { project: daemon.project });
+			}
+			const holders = daemon.holds.list(keeperPid, token);
 			if (holders.length > 0 && !lazy) {
 				throw new TurnfsError("TURNFS_MOUNT_BUSY", { mountpoint, holders: describeProcesses(holders) });
 			}

@@ -29,7 +29,7 @@ async function readStatus(daemon: ProjectDaemon): Promise<StatusResponse> {
 			bytes: measureStore(folders.storePath),
 			turns: await store.countTurns(),
 		},
-		holders: daemon.holds.list(),
+		holders: mount === null ? [] : daemon.holds.list(mount.keeperPid),
 		behind,
 		problems: [...daemon.problems.list, ...(mount === null ? [] : describeSubMounts(mount.mountpoint))],
 	};
