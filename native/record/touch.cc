@@ -283,7 +283,8 @@ sys::Result<void> RecorderImpl::CaptureData(int fd, uint64_t dev, uint64_t size,
   const uint64_t chunk = options_.chunk_bytes;
   const uint64_t begin = std::min(wanted.begin, row->first_size);
   const uint64_t end = std::min(wanted.end, row->first_size);
-  out->chunk_begin = begin / chunk;
+  // What begins at the old end needs nothing of the chunk that the end lies in: that one is not captured yet.
+  out->chunk_begin = begin < end ? begin / chunk : (begin + chunk - 1) / chunk;
   out->chunk_end = begin < end ? (end - 1) / chunk + 1 : out->chunk_begin;
   Preimage::Bytes bytes;
   for (uint64_t at = out->chunk_begin; at < out->chunk_end;) {

@@ -223,6 +223,24 @@ void OfLargeFilesOnlyTouchedChunksAreCaptured() {
   CHECK(all.back().whole && world.StoredWhole(all.back()) == bytes);
 }
 
+// An append or a growing truncate begins at an end that lies in the middle of a chunk: it does not capture that chunk.
+void WhatIsWrittenAfterAnAppendIsStillCaptured() {
+  TempFolder folder;
+  World world(folder);
+  world.options.chunk_threshold_bytes = 10000;
+  world.options.chunk_bytes = 4096;
+  const std::string bytes = test::Noise(50000, 8);
+  test::WriteFile(world.Path("f"), bytes);
+  if (!world.Open()) return;
+  for (const auto& [offset, length] : {std::pair<uint64_t, uint64_t>{50000, 100}, {60000, UINT64_MAX}, {49152, 848}}) {
+    CHECK(world.recorder->TouchData(world.At("f"), offset, length, world.me).ok());
+  }
+  const auto data = world.Records().All<DataRecord>();
+  CHECK(data.size() == 2 && data[0].extents.empty() && data[0].size == 50000);
+  CHECK(data.back().extents.size() == 1 && data.back().extents[0].offset == 49152 &&
+        world.Stored(data.back().extents[0]) == bytes.substr(49152));
+}
+
 // The extents of a file that changes behind the mount while it is read say what was read.
 void AFileThatShrinksIsCapturedAsFarAsItGoes() {
   TempFolder folder;
@@ -367,6 +385,7 @@ int main() {
   AttributesAreComplete();
   WhatIsBornInASpanNeedsNothing();
   OfLargeFilesOnlyTouchedChunksAreCaptured();
+  WhatIsWrittenAfterAnAppendIsStillCaptured();
   AFileThatShrinksIsCapturedAsFarAsItGoes();
   ObjectsOverTheLimitAreSkippedAndSaid();
   WhatCouldNotBeCapturedIsTriedAgain();
