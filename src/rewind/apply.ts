@@ -214,12 +214,17 @@ class Applier {
 	private writeBytes(step: StepOf<"bytes">): Promise<void> {
 		const place = this.place(step.at);
 		const requests: Promise<void>[] = [];
-		if (step.presentSize !== step.size) {
+		const last = step.pieces.at(-1);
+		const tail = last?.kind === "hole" && last.offset + last.length === step.size ? last : null;
+		// Punching can't free the block that the end lies in; cutting the hole off and growing again can.
+		if (tail !== null && tail.offset < step.presentSize) {
+			requests.push(this.fsop.truncate(place, tail.offset), this.fsop.truncate(place, step.size));
+		} else if (step.presentSize !== step.size) {
 			requests.push(this.fsop.truncate(place, step.size));
 		}
 		for (const piece of step.pieces) {
 			// Beyond the end that it had, the truncate has just made a hole.
-			if (piece.kind === "hole" && piece.offset < step.presentSize) {
+			if (piece.kind === "hole" && piece !== tail && piece.offset < step.presentSize) {
 				requests.push(this.fsop.punch(place, piece.offset, piece.length));
 			}
 		}
