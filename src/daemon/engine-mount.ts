@@ -3,19 +3,19 @@
  * earlier daemon started.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { closeSync, constants, openSync, rmSync, statSync } from "node:fs";
+import { closeSync, constants, openSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ControlClient } from "../engine/control.js";
 import { enginePath } from "../engine/engine-path.js";
 import { decodeValue } from "../engine/line-protocol.js";
 import { TurnfsError } from "../errors.js";
-import { mountOf, readMounts, TURNFS_TYPE } from "../project/mount-table.js";
 import type { Lane } from "../store/records.js";
 import { showBytes } from "../text/byte-string.js";
 import type { Folders } from "./folders.js";
 import { logLine } from "./log-line.js";
 import { isProcessAlive, processStart } from "./process-life.js";
+import { isMountedAt, removeStaleMount, runUmount } from "./unmount.js";
 
 /** How long the processes of a mount may take to end after it has gone. */
 const END_TIMEOUT_MS = 10_000;
@@ -227,41 +227,6 @@ function isMissingFuse(words: Map<string, string>): boolean {
 	const where = words.get("where") ?? "";
 	if (where === "/dev/fuse" || where.startsWith("fusermount")) return true;
 	return where === "mount" && ["EPERM", "EACCES", "ENODEV"].includes(words.get("name") ?? "");
-}
-
-async function runUmount(mountpoint: string, lazy: boolean): Promise<{ status: number; complaint: string }> {
-	const child = spawn(enginePath(), ["umount", mountpoint, ...(lazy ? ["--lazy"] : [])], {
-		cwd: "/",
-		stdio: ["ignore", "ignore", "pipe"],
-	});
-	let complaint = "";
-	child.stderr.on("data", (chunk) => {
-		complaint += String(chunk);
-	});
-	return new Promise((resolve, reject) => {
-		child.once("error", reject);
-		child.once("close", (status) => resolve({ status: status ?? 1, complaint: complaint.trim() }));
-	});
-}
-
-function isMountedAt(mountpoint: string): boolean {
-	const mount = mountOf(mountpoint, readMounts());
-	return mount?.type === TURNFS_TYPE && mount.at === mountpoint;
-}
-
-/**
- * Keeper and engine may both have been killed at once: then nobody has unmounted, and the folder answers ENOTCONN. Such a mount
- * holds nothing, so it goes.
- */
-export async function removeStaleMount(mountpoint: string): Promise<void> {
-	if (!isMountedAt(mountpoint)) return;
-	try {
-		statSync(mountpoint);
-	} catch (error) {
-		if ((error as NodeJS.ErrnoException).code !== "ENOTCONN") throw error;
-		const done = await runUmount(mountpoint, true);
-		logLine(`removed the stale mount ${mountpoint}: ${done.status === 0 ? "done" : done.complaint}`);
-	}
 }
 
 function killIfAlive(pid: number): void {

@@ -16,7 +16,7 @@ import { joinPath, toByteString } from "../text/byte-string.js";
 import type { BehindJson, MountRequest } from "./api.js";
 import { passBarrier } from "./barrier.js";
 import { findBehind, findInside } from "./behind.js";
-import { EngineMount, KEEPER_PROJECT_FD, KEEPER_STORE_FD, removeStaleMount } from "./engine-mount.js";
+import { EngineMount, KEEPER_PROJECT_FD, KEEPER_STORE_FD } from "./engine-mount.js";
 import { closeFolders, type Folders, openFolders } from "./folders.js";
 import { describeProcesses, Holds } from "./holds.js";
 import { logLine } from "./log-line.js";
@@ -35,6 +35,7 @@ import {
 } from "./runtime-files.js";
 import { Serial } from "./serial.js";
 import { spanRequest } from "./span-request.js";
+import { removeStaleMount } from "./unmount.js";
 
 export class ProjectDaemon implements ProjectContext {
 	readonly folders: Folders;

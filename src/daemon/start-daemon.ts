@@ -3,7 +3,7 @@
  * a pipe that it serves, or why it can't. Two starters at once are fine: the second daemon loses quietly.
  */
 import { spawn } from "node:child_process";
-import { closeSync, constants, openSync } from "node:fs";
+import { closeSync, constants, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
@@ -13,6 +13,7 @@ import { TurnfsError } from "../errors.js";
 import { ensureStore } from "../store/layout.js";
 import { errorResponseSchema } from "./api.js";
 import { isMountedInfo, readRuntimeInfo } from "./runtime-files.js";
+import { removeStaleMounts } from "./unmount.js";
 
 const startReportSchema = z.union([z.object({ ready: z.literal(true) }), errorResponseSchema]);
 
@@ -29,6 +30,8 @@ export interface StartOptions {
 export async function startDaemon(options: StartOptions): Promise<void> {
 	const info = readRuntimeInfo(options.project);
 	const mounted = info !== null && isMountedInfo(info);
+	// It would hide the project from the daemon, and a store inside it.
+	const removed = mounted ? [] : await removeStaleMounts(options.project);
 	// While mounted, a store inside the project is hidden: the keeper has it open.
 	const storeDir = mounted ? `/proc/${info.keeperPid}/fd/${info.storeFd}` : options.store;
 	if (!mounted && options.create) ensureStore(options.store, options.project);
@@ -39,6 +42,7 @@ export async function startDaemon(options: StartOptions): Promise<void> {
 	} catch (error) {
 		throw TurnfsError.from(error, "TURNFS_STORE_UNUSABLE", { store: options.store });
 	}
+	for (const line of removed) writeSync(log, `${line}\n`);
 	// The daemon must not count as a process of a turn, whoever starts it.
 	const { TURNFS_RUN: _token, ...environment } = process.env;
 	const daemon = spawn(

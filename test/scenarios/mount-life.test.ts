@@ -1,7 +1,9 @@
-/** Whose a mount is: what ends it, and what must not. */
+/** Whose a mount is: what ends it, what must not, and what becomes of one that nobody serves. */
+import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { until } from "./processes.js";
-import { Story } from "./story.js";
+import { isAlive, Story } from "./story.js";
 
 const TIMEOUT_MS = 120_000;
 
@@ -40,3 +42,45 @@ describe("whoever has mounted takes away that mount, never the next one", () => 
 		TIMEOUT_MS,
 	);
 });
+
+describe("a mount that nobody serves any more is cleared away by the next command", () => {
+	test.each<[string, string[], boolean]>([
+		["status", ["status"], false],
+		["mount", ["mount"], false],
+		["run", ["run", "--", "cat", "f"], false],
+		["mount, its runtime files lost", ["mount"], true],
+		["run, its runtime files lost", ["run", "--", "cat", "f"], true],
+	])(
+		"%s",
+		async (_, verb, lost) => {
+			const story = await Story.start({ prepare: "echo first > f" });
+			const before = await story.tree();
+			await story.turn("echo changed > f");
+			const { pids } = await story.status();
+			// All at once, the engine's guard too: nobody is left who could unmount.
+			const all = [pids.daemon, pids.keeper, ...descendants(pids.keeper)];
+			expect(all).toContain(pids.engine);
+			for (const pid of all) process.kill(pid, "SIGSTOP");
+			for (const pid of all) process.kill(pid, "SIGKILL");
+			await until(() => all.every((pid) => !isAlive(pid)), "their end");
+			// Attributes and names may still come from the kernel's memory.
+			const asked = await story.run(["stat", "-f", story.dir], { cwd: story.base });
+			expect(asked.stderr).toContain("Transport endpoint is not connected");
+			if (lost) rmSync(join(story.project.env.XDG_RUNTIME_DIR ?? "", "turnfs"), { recursive: true });
+			const done = await story.run(story.command(...verb), { cwd: story.base });
+			expect(done.stderr).not.toMatch(/TURNFS_/);
+			expect(done.status).toBe(0);
+			await story.rewind(1);
+			await story.expectTree(before);
+		},
+		TIMEOUT_MS,
+	);
+});
+
+function descendants(pid: number): number[] {
+	const threads = readdirSync(`/proc/${pid}/task`);
+	const children = threads.flatMap((thread) =>
+		readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter(Boolean).map(Number),
+	);
+	return children.flatMap((child) => [child, ...descendants(child)]);
+}
